@@ -1,0 +1,17 @@
+/* Where a context's lines go: the user's callback, or standard error when FP8ROUTE_VERBOSE asks, or nowhere.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP8R_BASE_LOG_H
+#define FP8R_BASE_LOG_H
+
+#include "base/compiler.h"
+
+struct fp8r_log {
+    void (*callback)(void *user, int level, const char *line); /* NULL = standard error */
+    void *user;
+    int verbose; /* 0 lets only errors and warnings pass to standard error */
+};
+
+/* One line, without its newline. Any thread. */
+void fp8r_log_line(const struct fp8r_log *log, int level, const char *format, ...) FP8R_PRINTF(3, 4);
+
+#endif

@@ -1,0 +1,67 @@
+/* The portable quantiser. Contiguous lines go through fixed blocks that compilers vectorise.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "base/quantize.h"
+
+#include "base/convert.h"
+#include "base/sizes.h"
+
+enum { BLOCK_ELEMS = 512 };
+
+/* Widens up to a block of values; strided lines take the general path. */
+static void widen(const void *in, int32_t dtype, int64_t stride, int64_t first, int64_t count, float *block)
+{
+    if (stride == 1 && dtype == FP8R_DTYPE_BF16) {
+        const uint16_t *codes = (const uint16_t *)in + first;
+        for (int64_t i = 0; i < count; i++)
+            block[i] = fp8r_from_bf16(codes[i]);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++)
+        block[i] = fp8r_load(in, (first + i) * stride, dtype);
+}
+
+float fp8r_quantize_amax(const void *in, int32_t dtype, int64_t stride, int64_t count, float so_far)
+{
+    float block[BLOCK_ELEMS];
+    uint32_t largest = fp8r_float_bits(so_far); /* magnitudes order like their bits */
+    for (int64_t first = 0; first < count; first += BLOCK_ELEMS) {
+        int64_t size = fp8r_size_min(BLOCK_ELEMS, count - first);
+        widen(in, dtype, stride, first, size, block);
+        for (int64_t i = 0; i < size; i++) {
+            uint32_t magnitude = fp8r_float_bits(block[i]) & 0x7FFFFFFFu;
+            magnitude = magnitude > 0x7F800000u ? 0u : magnitude;
+            largest = magnitude > largest ? magnitude : largest;
+        }
+    }
+    return fp8r_bits_float(largest);
+}
+
+float fp8r_quantize_scale(float amax)
+{
+    if (amax == 0.0f)
+        return 1.0f;
+    float scale = amax / 448.0f;
+    return scale > 0x1p-126f ? scale : 0x1p-126f;
+}
+
+void fp8r_quantize_codes(const void *in, int32_t dtype, int64_t stride, int64_t count, float inverse, uint8_t *codes,
+                         int64_t code_stride)
+{
+    float block[BLOCK_ELEMS];
+    uint8_t narrow[BLOCK_ELEMS];
+    for (int64_t first = 0; first < count; first += BLOCK_ELEMS) {
+        int64_t size = fp8r_size_min(BLOCK_ELEMS, count - first);
+        widen(in, dtype, stride, first, size, block);
+        for (int64_t i = 0; i < size; i++)
+            narrow[i] = fp8r_to_e4m3(block[i] * inverse);
+        for (int64_t i = 0; i < size; i++)
+            codes[(first + i) * code_stride] = narrow[i];
+    }
+}
+
+float fp8r_quantize_row(const void *in, int32_t dtype, int64_t stride, int64_t count, uint8_t *codes)
+{
+    float scale = fp8r_quantize_scale(fp8r_quantize_amax(in, dtype, stride, count, 0.0f));
+    fp8r_quantize_codes(in, dtype, stride, count, 1.0f / scale, codes, 1);
+    return scale;
+}

@@ -1,0 +1,21 @@
+/* Quantising a strided line of values to e4m3: the definition that every device and backend keeps byte for byte.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP8R_BASE_QUANTIZE_H
+#define FP8R_BASE_QUANTIZE_H
+
+#include <stdint.h>
+
+/* Largest magnitude among count values at in + i*stride, NaN not counted, and at least `so_far`. */
+float fp8r_quantize_amax(const void *in, int32_t dtype, int64_t stride, int64_t count, float so_far);
+
+/* max(amax / 448, 2^-126); 1 where amax is 0. */
+float fp8r_quantize_scale(float amax);
+
+/* codes[i*code_stride] = e4m3(in[i*stride] * inverse), inverse = 1 / scale in fp32. */
+void fp8r_quantize_codes(const void *in, int32_t dtype, int64_t stride, int64_t count, float inverse, uint8_t *codes,
+                         int64_t code_stride);
+
+/* One row of a product's bf16/fp16 a: packed codes; returns the scale. */
+float fp8r_quantize_row(const void *in, int32_t dtype, int64_t stride, int64_t count, uint8_t *codes);
+
+#endif
