@@ -92,9 +92,10 @@ typedef struct fp8r_capability {
 
 /* ---- Problems ---------------------------------------------------------------------------------------------------- */
 
-/* One operand as validation leaves it. The stride of a dimension of extent 1 and of a broadcast one is 0.
- * align_bytes: the largest power of two <= 256 that divides the address and the byte size of every stride that is used
- * to step along the operand's outer dimensions (of the contiguous one too, unless that stride is 1 element). */
+/* One operand as validation leaves it. A dimension of extent 1 has the stride that packed storage would give it (a batch
+ * of 1: 0), so that nothing but m changes with m; a broadcast dimension has stride 0.
+ * align_bytes: the largest power of two <= 256 that divides the address and the byte size of every stride other than 1
+ * element. */
 typedef struct fp8r_operand {
     int64_t batch_stride, row_stride, col_stride; /* elements */
     int32_t dtype, align_bytes;                   /* dtype FP8R_DTYPE_NONE: absent, all else 0 */

@@ -54,15 +54,13 @@ bool fp8r_environment_init(struct fp8r_environment *environment, bool read)
     if (!read)
         return true;
     if (!copy("FP8ROUTE_BACKEND", &environment->backend) || !copy("FP8ROUTE_DENY", &environment->deny) ||
-        !copy("FP8ROUTE_TABLE", &environment->table) || !copy("FP8ROUTE_TRACE", &environment->trace) ||
-        !cache_home(environment)) {
+        !copy("FP8ROUTE_TABLE", &environment->table) || !cache_home(environment)) {
         fp8r_environment_fini(environment);
         return false;
     }
     environment->verbose = (int32_t)number(environment, "FP8ROUTE_VERBOSE", 10, 0, 2, 0);
     environment->threads = (int32_t)number(environment, "FP8ROUTE_THREADS", 10, 1, 4096, 0);
     environment->cpu_mask = (uint32_t)number(environment, "FP8ROUTE_CPU_MASK", 16, 0, UINT32_MAX, 0);
-    environment->check = number(environment, "FP8ROUTE_CHECK", 10, 0, 1, 0) != 0;
     const char *unrouted = getenv("FP8ROUTE_UNROUTED");
     environment->unrouted_error = unrouted && strcmp(unrouted, "error") == 0;
     if (unrouted && *unrouted && !environment->unrouted_error)
@@ -76,7 +74,6 @@ void fp8r_environment_fini(struct fp8r_environment *environment)
     free(environment->backend);
     free(environment->deny);
     free(environment->table);
-    free(environment->trace);
     free(environment->cache_home);
     memset(environment, 0, sizeof *environment);
 }

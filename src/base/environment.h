@@ -11,13 +11,11 @@ struct fp8r_environment {
     char *backend;        /* FP8ROUTE_BACKEND=name[:config] */
     char *deny;           /* FP8ROUTE_DENY=name,... */
     char *table;          /* FP8ROUTE_TABLE=file */
-    char *trace;          /* FP8ROUTE_TRACE=file */
     char *cache_home;     /* XDG_CACHE_HOME, or HOME/.cache */
     int32_t verbose;      /* FP8ROUTE_VERBOSE=0|1|2 */
     int32_t threads;      /* FP8ROUTE_THREADS=N, 0 = not given */
     uint32_t cpu_mask;    /* FP8ROUTE_CPU_MASK=hex: features to pretend absent, for tests */
     bool unrouted_error;  /* FP8ROUTE_UNROUTED=error */
-    bool check;           /* FP8ROUTE_CHECK=1 */
     char complaint[160];  /* one line on a variable that could not be understood, "" otherwise */
 };
 

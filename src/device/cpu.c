@@ -54,7 +54,8 @@ static uint32_t detect_features(void)
 
 static void read_name(char *name, size_t size)
 {
-    uint32_t words[12] = {0}, highest = __get_cpuid_max(0x80000000u, NULL);
+    uint32_t words[12] = {0};
+    unsigned highest = (unsigned)__get_cpuid_max(0x80000000u, NULL);
     if (highest >= 0x80000004u)
         for (uint32_t i = 0; i < 3; i++)
             (void)__get_cpuid(0x80000002u + i, &words[4 * i], &words[4 * i + 1], &words[4 * i + 2], &words[4 * i + 3]);

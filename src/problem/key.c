@@ -1,0 +1,71 @@
+/* Keys: made from problems, hashed and ordered.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "problem/key.h"
+
+#include <string.h>
+
+#include "base/sizes.h"
+
+_Static_assert(sizeof(struct fp8r_key) == 40, "the key is hashed whole: it must have no padding");
+
+void fp8r_key_init(const fp8r_problem *problem, int mode, struct fp8r_key *key)
+{
+    int64_t align = fp8r_size_min(problem->a.align_bytes, problem->b.align_bytes);
+    align = fp8r_size_min(align, problem->out.align_bytes);
+    *key = (struct fp8r_key){
+        .batch = problem->batch,
+        .n = problem->n,
+        .k = problem->k,
+        .dtype_a = (uint8_t)problem->a.dtype,
+        .dtype_b = (uint8_t)problem->b.dtype,
+        .dtype_out = (uint8_t)problem->out.dtype,
+        .dtype_bias = (uint8_t)problem->bias.dtype,
+        .scale_a = (uint8_t)problem->scale_a_kind,
+        .scale_b = (uint8_t)problem->scale_b_kind,
+        .layout_a = (uint8_t)problem->layout_a,
+        .layout_b = (uint8_t)problem->layout_b,
+        .layout_out = (uint8_t)problem->layout_out,
+        .align_bytes = (uint8_t)fp8r_size_min(align, 16),
+        .accumulation = (uint8_t)problem->accumulation,
+        .numerics = (uint8_t)problem->numerics,
+        .weights_static = (problem->flags & FP8R_WEIGHTS_STATIC) != 0,
+        .mode = (uint8_t)mode,
+    };
+}
+
+/* Multiply and fold, a word at a time. The constants are odd 64-bit numbers without pattern (digits of pi). */
+uint64_t fp8r_hash_words(const void *words, size_t bytes)
+{
+    const unsigned char *at = words;
+    uint64_t hash = 0x243F6A8885A308D3u;
+    for (size_t i = 0; i < bytes; i += 8) {
+        uint64_t word;
+        memcpy(&word, at + i, 8);
+        hash = (hash ^ word) * 0x13198A2E03707345u;
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
+uint64_t fp8r_key_hash(const struct fp8r_key *key)
+{
+    return fp8r_hash_words(key, sizeof *key);
+}
+
+bool fp8r_key_equal(const struct fp8r_key *a, const struct fp8r_key *b)
+{
+    return memcmp(a, b, sizeof *a) == 0;
+}
+
+static int order(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+int fp8r_key_compare(const struct fp8r_key *a, const struct fp8r_key *b)
+{
+    size_t first = offsetof(struct fp8r_key, dtype_a);
+    int by_type = memcmp(&a->dtype_a, &b->dtype_a, sizeof *a - first);
+    int by_n = order(a->n, b->n), by_k = order(a->k, b->k);
+    return by_type ? by_type : by_n ? by_n : by_k ? by_k : order(a->batch, b->batch);
+}

@@ -1,0 +1,369 @@
+/* Validation: turns a user's product into a normalised problem or into one line that says what is wrong with which
+ * argument. Knows nothing of devices and backends.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/dtype.h"
+#include "base/sizes.h"
+#include "base/status.h"
+#include "problem/problem.h"
+
+#define INVALID(...) fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, __VA_ARGS__)
+
+int32_t fp8r_pointer_align(const void *pointer)
+{
+    uintptr_t address = (uintptr_t)pointer | 256u;
+    return (int32_t)(address & (~address + 1));
+}
+
+/* Types, signs and sizes of one matrix by itself. */
+static fp8r_status check_matrix(const char *name, const fp8r_matrix *matrix)
+{
+    const int64_t extents[3] = {matrix->batch, matrix->rows, matrix->cols};
+    const int64_t strides[3] = {matrix->batch_stride, matrix->row_stride, matrix->col_stride};
+    static const char *const labels[3] = {"batch", "rows", "cols"};
+    static const char *const stride_labels[3] = {"batch_stride", "row_stride", "col_stride"};
+    int64_t bytes = fp8r_dtype_bytes(matrix->dtype), last = 0;
+    if (matrix->reserved != 0)
+        return INVALID("%s.reserved is %d: it must be 0", name, (int)matrix->reserved);
+    for (int i = 0; i < 3; i++) {
+        if (extents[i] < 0)
+            return INVALID("%s.%s is %lld: it must not be negative", name, labels[i], (long long)extents[i]);
+        if (strides[i] < 0)
+            return INVALID("%s.%s is %lld: strides must not be negative", name, stride_labels[i], (long long)strides[i]);
+    }
+    if (matrix->batch == 0 || matrix->rows == 0 || matrix->cols == 0)
+        return FP8R_OK;
+    if (!fp8r_size_last(extents, strides, &last) || !fp8r_size_add(last, 1, &last) || !fp8r_size_mul(last, bytes, &last))
+        return INVALID("%s spans more bytes than 64 bits count: its extents and strides are too large", name);
+    if ((uintptr_t)matrix->data % (uintptr_t)bytes != 0)
+        return INVALID("%s.data is not aligned to its element of %lld bytes", name, (long long)bytes);
+    return FP8R_OK;
+}
+
+static fp8r_status check_types(const fp8r_matmul *matmul)
+{
+    int32_t a = matmul->a.dtype, out = matmul->out.dtype, bias = matmul->bias.dtype;
+    if (!fp8r_dtype_is_fp8(a) && !fp8r_dtype_is_half(a))
+        return INVALID("a.dtype is %s: it must be e4m3, e5m2, bf16 or fp16", fp8r_dtype_name(a));
+    if (matmul->b.dtype != FP8R_DTYPE_E4M3)
+        return INVALID("b.dtype is %s: it must be e4m3", fp8r_dtype_name(matmul->b.dtype));
+    if (!fp8r_dtype_is_wide(out))
+        return INVALID("out.dtype is %s: it must be bf16, fp16 or fp32", fp8r_dtype_name(out));
+    if (bias != FP8R_DTYPE_NONE && !fp8r_dtype_is_wide(bias))
+        return INVALID("bias.dtype is %s: it must be bf16, fp16 or fp32, or NONE for no bias", fp8r_dtype_name(bias));
+    const fp8r_matrix *scales[2] = {&matmul->scale_a, &matmul->scale_b};
+    for (int i = 0; i < 2; i++)
+        if (scales[i]->dtype != FP8R_DTYPE_NONE && scales[i]->dtype != FP8R_DTYPE_FP32)
+            return INVALID("scale_%c.dtype is %s: scales must be fp32, or NONE for 1", 'a' + i,
+                           fp8r_dtype_name(scales[i]->dtype));
+    if (fp8r_dtype_is_half(a) && matmul->scale_a.dtype != FP8R_DTYPE_NONE)
+        return INVALID("scale_a is given, but a is %s and is quantised with scales of its own: scale_a must be NONE",
+                       fp8r_dtype_name(a));
+    return FP8R_OK;
+}
+
+static fp8r_status check_modes(const fp8r_matmul *matmul)
+{
+    if (matmul->accumulation != FP8R_ACCUMULATE_FAST && matmul->accumulation != FP8R_ACCUMULATE_PRECISE)
+        return INVALID("accumulation is %d: it must be FP8R_ACCUMULATE_FAST or _PRECISE", (int)matmul->accumulation);
+    if (matmul->numerics != FP8R_NUMERICS_ANY && matmul->numerics != FP8R_NUMERICS_BATCH_INVARIANT)
+        return INVALID("numerics is %d: it must be FP8R_NUMERICS_ANY or _BATCH_INVARIANT", (int)matmul->numerics);
+    if (matmul->flags & ~(uint32_t)FP8R_WEIGHTS_STATIC)
+        return INVALID("flags is 0x%x: the one flag known is FP8R_WEIGHTS_STATIC", (unsigned)matmul->flags);
+    if (matmul->reserved != 0)
+        return INVALID("reserved is %u: it must be 0", (unsigned)matmul->reserved);
+    return FP8R_OK;
+}
+
+static fp8r_status check_struct(const fp8r_matmul *matmul)
+{
+    if (!matmul)
+        return INVALID("matmul is NULL");
+    if (matmul->struct_size == sizeof *matmul)
+        return FP8R_OK;
+    if (matmul->struct_size < sizeof *matmul)
+        return INVALID("matmul.struct_size is %zu: set it to sizeof(fp8r_matmul), %zu", matmul->struct_size,
+                       sizeof *matmul);
+    const unsigned char *bytes = (const unsigned char *)matmul;
+    for (size_t i = sizeof *matmul; i < matmul->struct_size; i++)
+        if (bytes[i] != 0)
+            return fp8r_fail(FP8R_ERROR_UNSUPPORTED, "matmul uses a field of a newer fp8route than this library (%u)",
+                             (unsigned)fp8r_version());
+    return FP8R_OK;
+}
+
+/* extent must be `full`, or 1 where it may broadcast. */
+static fp8r_status check_extent(const char *name, const char *field, int64_t extent, int64_t full, bool broadcasts,
+                                const char *meaning)
+{
+    if (extent == full || (broadcasts && extent == 1))
+        return FP8R_OK;
+    return INVALID("%s.%s is %lld: it must be %lld (%s)%s", name, field, (long long)extent, (long long)full, meaning,
+                   broadcasts ? " or 1" : "");
+}
+
+static fp8r_status check_extents(const fp8r_matmul *matmul)
+{
+    int64_t batch = matmul->out.batch, m = matmul->a.rows, k = matmul->a.cols, n = matmul->b.cols;
+    FP8R_TRY(check_extent("a", "batch", matmul->a.batch, batch, true, "out.batch"));
+    FP8R_TRY(check_extent("b", "batch", matmul->b.batch, batch, true, "out.batch"));
+    FP8R_TRY(check_extent("b", "rows", matmul->b.rows, k, false, "K, a.cols"));
+    FP8R_TRY(check_extent("out", "rows", matmul->out.rows, m, false, "M, a.rows"));
+    FP8R_TRY(check_extent("out", "cols", matmul->out.cols, n, false, "N, b.cols"));
+    if (matmul->scale_a.dtype != FP8R_DTYPE_NONE) {
+        FP8R_TRY(check_extent("scale_a", "batch", matmul->scale_a.batch, batch, true, "out.batch"));
+        FP8R_TRY(check_extent("scale_a", "rows", matmul->scale_a.rows, m, true, "M, a.rows"));
+        FP8R_TRY(check_extent("scale_a", "cols", matmul->scale_a.cols, 1, false, "one scale a row of a"));
+    }
+    if (matmul->scale_b.dtype != FP8R_DTYPE_NONE) {
+        FP8R_TRY(check_extent("scale_b", "batch", matmul->scale_b.batch, batch, true, "out.batch"));
+        FP8R_TRY(check_extent("scale_b", "rows", matmul->scale_b.rows, 1, false, "one scale a column of b"));
+        FP8R_TRY(check_extent("scale_b", "cols", matmul->scale_b.cols, n, true, "N, b.cols"));
+    }
+    if (matmul->bias.dtype != FP8R_DTYPE_NONE) {
+        FP8R_TRY(check_extent("bias", "batch", matmul->bias.batch, batch, true, "out.batch"));
+        FP8R_TRY(check_extent("bias", "rows", matmul->bias.rows, 1, false, "one value a column of out"));
+        FP8R_TRY(check_extent("bias", "cols", matmul->bias.cols, n, false, "N, b.cols"));
+    }
+    return FP8R_OK;
+}
+
+static fp8r_status check_matrices(const fp8r_matmul *matmul)
+{
+    static const char *const names[] = {"a", "b", "out", "scale_a", "scale_b", "bias"};
+    const fp8r_matrix *matrices[] = {&matmul->a,       &matmul->b,       &matmul->out,
+                                     &matmul->scale_a, &matmul->scale_b, &matmul->bias};
+    for (int i = 0; i < 6; i++) {
+        if (matrices[i]->dtype != FP8R_DTYPE_NONE)
+            FP8R_TRY(check_matrix(names[i], matrices[i]));
+        else if (matrices[i]->data)
+            return INVALID("%s.data is given but %s.dtype is NONE: set the type, or the pointer to NULL", names[i],
+                           names[i]);
+    }
+    return FP8R_OK;
+}
+
+/* Strides that do not overlap themselves: sorted, each must step over all that the smaller ones reach. */
+static fp8r_status check_out_strides(const fp8r_matrix *out)
+{
+    int64_t extents[3] = {out->batch, out->rows, out->cols};
+    int64_t strides[3] = {out->batch_stride, out->row_stride, out->col_stride};
+    int64_t reach = 0; /* largest offset of the dimensions looked at; check_matrix has bounded the sum */
+    for (int done = 0; done < 3; done++) {
+        int next = -1;
+        for (int i = 0; i < 3; i++)
+            if (extents[i] > 1 && (next < 0 || strides[i] < strides[next]))
+                next = i;
+        if (next < 0)
+            return FP8R_OK;
+        if (strides[next] <= reach)
+            return INVALID("out's strides (batch %lld, row %lld, col %lld) make elements of out overlap each other",
+                           (long long)out->batch_stride, (long long)out->row_stride, (long long)out->col_stride);
+        reach += (extents[next] - 1) * strides[next];
+        extents[next] = 1;
+    }
+    return FP8R_OK;
+}
+
+/* A stride of 0 steps nowhere and divides by everything. */
+static int32_t stride_align(int64_t stride, int64_t bytes, int32_t align)
+{
+    uint64_t step = (uint64_t)stride * (uint64_t)bytes | (uint64_t)align;
+    return (int32_t)(step & (~step + 1));
+}
+
+/* Where memory order and alignment come from. inner_is_col: the natural contiguous dimension is the columns. */
+static int32_t normalise_operand(const fp8r_matrix *matrix, bool inner_is_col, fp8r_operand *operand)
+{
+    int64_t inner_extent = inner_is_col ? matrix->cols : matrix->rows;
+    int64_t outer_extent = inner_is_col ? matrix->rows : matrix->cols;
+    int64_t inner = inner_is_col ? matrix->col_stride : matrix->row_stride;
+    int64_t outer = inner_is_col ? matrix->row_stride : matrix->col_stride;
+    if (inner_extent == 1)
+        inner = 1;
+    if (outer_extent == 1) /* one line: of the natural order where it is contiguous */
+        outer = inner == 1 ? inner_extent : 1;
+    int32_t layout = FP8R_LAYOUT_STRIDED;
+    if (inner == 1 && outer >= inner_extent)
+        layout = outer == inner_extent ? FP8R_LAYOUT_INNER : FP8R_LAYOUT_INNER_PADDED;
+    else if (outer == 1 && inner >= outer_extent)
+        layout = inner == outer_extent ? FP8R_LAYOUT_OUTER : FP8R_LAYOUT_OUTER_PADDED;
+    operand->batch_stride = matrix->batch == 1 ? 0 : matrix->batch_stride;
+    operand->row_stride = inner_is_col ? outer : inner;
+    operand->col_stride = inner_is_col ? inner : outer;
+    operand->dtype = matrix->dtype;
+    int64_t bytes = fp8r_dtype_bytes(matrix->dtype);
+    int32_t align = stride_align(operand->batch_stride, bytes, fp8r_pointer_align(matrix->data));
+    int64_t pitch = layout == FP8R_LAYOUT_OUTER || layout == FP8R_LAYOUT_OUTER_PADDED ? inner : outer;
+    align = stride_align(pitch, bytes, align);
+    operand->align_bytes = layout == FP8R_LAYOUT_STRIDED && inner != 1 ? stride_align(inner, bytes, align) : align;
+    return layout;
+}
+
+/* A scale's or the bias's line: stride along its dimension, 0 where one value serves all. */
+static void normalise_line(const fp8r_matrix *matrix, bool along_cols, fp8r_operand *operand)
+{
+    int64_t extent = along_cols ? matrix->cols : matrix->rows;
+    int64_t stride = along_cols ? matrix->col_stride : matrix->row_stride;
+    memset(operand, 0, sizeof *operand);
+    if (matrix->dtype == FP8R_DTYPE_NONE)
+        return;
+    operand->dtype = matrix->dtype;
+    operand->batch_stride = matrix->batch == 1 ? 0 : matrix->batch_stride;
+    *(along_cols ? &operand->col_stride : &operand->row_stride) = extent == 1 ? 0 : stride;
+    operand->align_bytes = fp8r_pointer_align(matrix->data);
+}
+
+/* The kind that the extents say. Where the dimension itself is 1 they cannot say it: -1. */
+static int32_t scale_kind(const fp8r_matrix *scale, int64_t extent, int64_t full)
+{
+    if (scale->dtype == FP8R_DTYPE_NONE)
+        return FP8R_SCALE_NONE;
+    if (full == 1)
+        return -1;
+    if (extent == full)
+        return FP8R_SCALE_ROW;
+    return scale->batch > 1 ? FP8R_SCALE_BATCH : FP8R_SCALE_TENSOR;
+}
+
+/* With M = 1 a row-wise scale_a looks like any other; it then is of scale_b's kind, so that one family has one key for
+ * every M. The same for N = 1, and 1 x 1 counts as row-wise. */
+static void set_scale_kinds(const fp8r_matmul *matmul, fp8r_problem *problem)
+{
+    int32_t a = scale_kind(&matmul->scale_a, matmul->scale_a.rows, problem->m);
+    int32_t b = scale_kind(&matmul->scale_b, matmul->scale_b.cols, problem->n);
+    int32_t kind_a = a >= 0 ? a : b > FP8R_SCALE_NONE ? b : FP8R_SCALE_ROW;
+    int32_t kind_b = b >= 0 ? b : a > FP8R_SCALE_NONE ? a : FP8R_SCALE_ROW;
+    bool per_batch_a = a < 0 && kind_a != FP8R_SCALE_ROW, per_batch_b = b < 0 && kind_b != FP8R_SCALE_ROW;
+    if (per_batch_a)
+        kind_a = matmul->scale_a.batch > 1 ? FP8R_SCALE_BATCH : FP8R_SCALE_TENSOR;
+    if (per_batch_b)
+        kind_b = matmul->scale_b.batch > 1 ? FP8R_SCALE_BATCH : FP8R_SCALE_TENSOR;
+    problem->scale_a_kind = kind_a;
+    problem->scale_b_kind = kind_b;
+}
+
+static void normalise(const fp8r_matmul *matmul, struct fp8r_product *product)
+{
+    fp8r_problem *problem = &product->problem;
+    memset(product, 0, sizeof *product);
+    problem->batch = matmul->out.batch;
+    problem->m = matmul->a.rows;
+    problem->n = matmul->b.cols;
+    problem->k = matmul->a.cols;
+    problem->layout_a = normalise_operand(&matmul->a, true, &problem->a);
+    problem->layout_b = normalise_operand(&matmul->b, false, &problem->b);
+    problem->layout_out = normalise_operand(&matmul->out, true, &problem->out);
+    normalise_line(&matmul->scale_a, false, &problem->scale_a);
+    normalise_line(&matmul->scale_b, true, &problem->scale_b);
+    normalise_line(&matmul->bias, true, &problem->bias);
+    set_scale_kinds(matmul, problem);
+    problem->accumulation = matmul->accumulation;
+    problem->numerics = matmul->numerics;
+    problem->flags = matmul->flags;
+    product->pointers = (fp8r_pointers){
+        .struct_size = sizeof(fp8r_pointers), .m = problem->m,           .a = matmul->a.data,
+        .b = matmul->b.data,                  .out = matmul->out.data,   .scale_a = matmul->scale_a.data,
+        .scale_b = matmul->scale_b.data,      .bias = matmul->bias.data,
+    };
+}
+
+/* Present where they are read or written at all. */
+static fp8r_status check_presence(const fp8r_problem *problem, const fp8r_pointers *pointers)
+{
+    bool multiplies = problem->k > 0;
+    const struct {
+        const char *name;
+        const void *pointer;
+        bool needed;
+    } operands[] = {
+        {"a", pointers->a, multiplies},
+        {"b", pointers->b, multiplies},
+        {"out", pointers->out, true},
+        {"scale_a", pointers->scale_a, multiplies && problem->scale_a.dtype != FP8R_DTYPE_NONE},
+        {"scale_b", pointers->scale_b, multiplies && problem->scale_b.dtype != FP8R_DTYPE_NONE},
+        {"bias", pointers->bias, problem->bias.dtype != FP8R_DTYPE_NONE},
+    };
+    for (int i = 0; i < 6; i++)
+        if (operands[i].needed && !operands[i].pointer)
+            return INVALID("%s's data pointer is NULL", operands[i].name);
+    return FP8R_OK;
+}
+
+static fp8r_status check_overlap(const fp8r_problem *problem, const fp8r_pointers *pointers)
+{
+    const int64_t out_extents[3] = {problem->batch, problem->m, problem->n};
+    const struct {
+        const char *name;
+        const void *pointer;
+        const fp8r_operand *operand;
+        int64_t extents[3];
+    } inputs[] = {
+        {"a", pointers->a, &problem->a, {problem->batch, problem->m, problem->k}},
+        {"b", pointers->b, &problem->b, {problem->batch, problem->k, problem->n}},
+        {"scale_a", pointers->scale_a, &problem->scale_a, {problem->batch, problem->m, 1}},
+        {"scale_b", pointers->scale_b, &problem->scale_b, {problem->batch, 1, problem->n}},
+        {"bias", pointers->bias, &problem->bias, {problem->batch, 1, problem->n}},
+    };
+    for (int i = 0; i < 5; i++)
+        if (inputs[i].pointer && inputs[i].operand->dtype != FP8R_DTYPE_NONE &&
+            fp8r_overlap_certain(pointers->out, &problem->out, inputs[i].pointer, inputs[i].operand, out_extents,
+                                 inputs[i].extents))
+            return INVALID("out overlaps %s in memory: out must not share bytes with an input", inputs[i].name);
+    return FP8R_OK;
+}
+
+fp8r_status fp8r_product_init(const fp8r_matmul *matmul, enum fp8r_data data, struct fp8r_product *product)
+{
+    FP8R_TRY(check_struct(matmul));
+    FP8R_TRY(check_types(matmul));
+    FP8R_TRY(check_modes(matmul));
+    FP8R_TRY(check_matrices(matmul));
+    FP8R_TRY(check_extents(matmul));
+    if (matmul->out.batch > 0 && matmul->out.rows > 0 && matmul->out.cols > 0)
+        FP8R_TRY(check_out_strides(&matmul->out));
+    struct fp8r_product made;
+    normalise(matmul, &made);
+    if (data == FP8R_DATA_USED && !fp8r_problem_is_empty(&made.problem)) {
+        FP8R_TRY(check_presence(&made.problem, &made.pointers));
+        FP8R_TRY(check_overlap(&made.problem, &made.pointers));
+    }
+    *product = made;
+    return FP8R_OK;
+}
+
+fp8r_status fp8r_pointers_check(const fp8r_problem *planned, int64_t m_max, const fp8r_pointers *pointers)
+{
+    if (!pointers)
+        return INVALID("pointers is NULL");
+    if (pointers->struct_size < sizeof *pointers)
+        return INVALID("pointers.struct_size is %zu: set it to sizeof(fp8r_pointers), %zu", pointers->struct_size,
+                       sizeof *pointers);
+    if (pointers->m < 0 || pointers->m > m_max)
+        return INVALID("pointers.m is %lld: this plan runs 0 to %lld rows", (long long)pointers->m, (long long)m_max);
+    if (pointers->m == 0 || fp8r_problem_is_empty(planned))
+        return FP8R_OK;
+    const struct {
+        const char *name;
+        const void *pointer;
+        const fp8r_operand *operand;
+    } operands[] = {{"a", pointers->a, &planned->a},
+                    {"b", pointers->b, &planned->b},
+                    {"out", pointers->out, &planned->out},
+                    {"scale_a", pointers->scale_a, &planned->scale_a},
+                    {"scale_b", pointers->scale_b, &planned->scale_b},
+                    {"bias", pointers->bias, &planned->bias}};
+    for (int i = 0; i < 6; i++) {
+        bool present = operands[i].operand->dtype != FP8R_DTYPE_NONE;
+        if (!present && operands[i].pointer)
+            return INVALID("pointers.%s is given, but the plan has no %s", operands[i].name, operands[i].name);
+        if (present && ((uintptr_t)operands[i].pointer & (uintptr_t)(operands[i].operand->align_bytes - 1)) != 0)
+            return INVALID("pointers.%s is aligned to %d bytes: the plan was made for %d", operands[i].name,
+                           (int)fp8r_pointer_align(operands[i].pointer), (int)operands[i].operand->align_bytes);
+    }
+    fp8r_problem problem = *planned;
+    problem.m = pointers->m;
+    FP8R_TRY(check_presence(&problem, pointers));
+    return check_overlap(&problem, pointers);
+}
