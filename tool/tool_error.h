@@ -1,5 +1,5 @@
-/* The one error record of the program: an exit code and one line. Everything under tool/ that can fail fills it and
- * returns its exit code; only cli prints it. */
+/* The one error record of the program: an exit code and one line. Everything under tool/ that can fail fills
+ * it and returns its exit code; only cli prints it. SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP8R_TOOL_ERROR_H
 #define FP8R_TOOL_ERROR_H
 
@@ -16,7 +16,8 @@ enum fp8r_exit {
 
 struct fp8r_tool_error {
     int exit_code;
-    char text[512]; /* one line, no newline, no control characters: file contents quoted in it cannot drive a terminal */
+    char text[512]; /* one line of valid UTF-8, no control characters: what a file holds cannot drive a
+                       terminal */
 };
 
 /* Fills error (which may be NULL) and returns exit_code, so that a failing function ends with one return. */
