@@ -150,6 +150,10 @@ struct fp8r_backend {
      * NULL = yes. What it acquires is process-wide and stays. */
     bool (*probe)(void *user, const fp8r_device_facts *device, fp8r_reason *reason);
 
+    /* Name and version of the vendor library behind the backend, e.g. "openblas 0.3.21", valid after a probe that said
+     * yes; part of what a route file is tied to. NULL = there is none. */
+    const char *(*library)(void *user);
+
     /* Can configuration `config` run this problem? FP8R_CONFIG_ANY: can any (then the one that `pick` names can).
      * A yes means that prepare and run succeed, short of memory and device failures. A no fills the reason. */
     bool (*supports)(void *user, const fp8r_device_facts *device, const fp8r_problem *problem, int config,

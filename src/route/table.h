@@ -1,0 +1,60 @@
+/* Measured routes in memory: entries by key, each with segments of M. Pure data: read from files by route_file.h, asked
+ * by decide.h.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP8R_ROUTE_TABLE_H
+#define FP8R_ROUTE_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "backend/registry.h"
+#include "problem/key.h"
+
+enum { FP8R_LABEL_BYTES = 2 * FP8R_NAME_BYTES, FP8R_REV_BYTES = 40 };
+
+/* The rows m_first <= m <= m_last of an entry. */
+struct fp8r_segment {
+    int64_t m_first, m_last;
+    char backend[FP8R_NAME_BYTES], config[FP8R_NAME_BYTES];
+    char rev[FP8R_REV_BYTES];          /* the backend's when it was measured */
+    double median_us;                  /* geometric mean of the medians at the measured M of the segment */
+    char runner_up[FP8R_LABEL_BYTES];  /* backend:config; "" where it was alone */
+    double runner_up_us;
+    double gain_low, gain_high;        /* interval of default time / time */
+    bool is_clear;                     /* verdict `clear`; otherwise `tie`: the default, within the noise */
+};
+
+struct fp8r_entry {
+    struct fp8r_key key;
+    bool is_quick;
+    int file; /* index into the table's file names */
+    int segment_count;
+    struct fp8r_segment *segments; /* owned; ascending, not overlapping */
+};
+
+struct fp8r_table {
+    struct fp8r_entry *entries; /* owned; ascending by fp8r_key_compare, no two equal */
+    size_t count;
+    char **files; /* owned; where entries came from, in search order */
+    int file_count;
+};
+
+void fp8r_table_fini(struct fp8r_table *table);
+
+/* NULL where there is none. */
+const struct fp8r_entry *fp8r_table_find(const struct fp8r_table *table, const struct fp8r_key *key);
+
+/* The segment that holds m; NULL where m lies before, between or behind the segments. */
+const struct fp8r_segment *fp8r_entry_segment(const struct fp8r_entry *entry, int64_t m);
+
+/* The nearest entries on both sides that differ from key in N alone (or K alone), within a factor 1.5 each; false where
+ * one side has none. */
+enum fp8r_axis { FP8R_AXIS_N, FP8R_AXIS_K };
+bool fp8r_table_neighbours(const struct fp8r_table *table, const struct fp8r_key *key, enum fp8r_axis axis,
+                           const struct fp8r_entry **below, const struct fp8r_entry **above);
+
+/* Moves the entries of `from` into `into`, which was read earlier and wins, except that a quick entry never hides a full
+ * one. `from` is empty afterwards. false when out of memory (both unchanged). */
+bool fp8r_table_merge(struct fp8r_table *into, struct fp8r_table *from);
+
+#endif
