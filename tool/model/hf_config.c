@@ -163,12 +163,12 @@ static int root_read(const json_t *root, const char *origin, struct fp8r_hf_conf
 int fp8r_hf_config_parse(const char *text, size_t text_bytes, const char *origin,
                          struct fp8r_hf_config *config, struct fp8r_tool_error *error)
 {
-    json_t *root = NULL;
+    struct fp8r_json json = {0};
     struct fp8r_hf_config read = {0};
-    int rc = fp8r_json_parse(text, text_bytes, origin, &root, error);
+    int rc = fp8r_json_open(text, text_bytes, origin, &json, error);
     if (rc != FP8R_EXIT_GOOD) return rc;
-    rc = root_read(root, origin, &read, error);
-    json_decref(root);
+    rc = root_read(json.root, origin, &read, error);
+    fp8r_json_close(&json);
     if (rc == FP8R_EXIT_GOOD) *config = read;
     return rc;
 }

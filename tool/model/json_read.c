@@ -1,48 +1,116 @@
-/* Reads JSON text for the model readers. The one place that calls the JSON parser, because the parser needs
- * two precautions here: no duplicate keys, and no silent damage when memory runs out.
- * SPDX-License-Identifier: Apache-2.0 */
-#include "json_read.h"
+/* Reads JSON text for the model readers. The one place that calls the JSON parser (jansson), because the
+ * parser (2.14) loses characters of a token when its buffer cannot grow, and then runs past the token's end.
+ * So an allocation that fails while it parses never returns to it: all its memory comes from the document's
+ * chunks, and the failure jumps out and drops them together. SPDX-License-Identifier: Apache-2.0 */
+#include "model/json_read.h"
 
-#include <stdbool.h>
+#include <setjmp.h>
+#include <stdalign.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The parser drops characters of a token when its buffer cannot grow, and then reports nothing or a syntax
- * error. So its allocator remembers that it refused. Thread-local: two threads may parse at once. */
-static _Thread_local bool allocation_refused;
+/* A megabyte of JSON takes some megabytes of values; a small file fits one chunk. */
+#define CHUNK_BYTES ((size_t)64 << 10)
 
-static void *remembering_malloc(size_t bytes)
+struct fp8r_json_chunk {
+    struct fp8r_json_chunk *next;
+    size_t used_bytes, size_bytes;
+    alignas(max_align_t) unsigned char bytes[];
+};
+
+/* The parse under way on this thread. */
+struct reading {
+    struct fp8r_json_chunk *chunks;
+    jmp_buf refused;
+};
+
+/* Thread-local because jansson hands its allocator no user pointer. */
+static _Thread_local struct reading *current;
+
+static void *chunk_take(struct reading *reading, size_t bytes)
 {
-    void *memory = malloc(bytes);
-    if (memory == NULL) allocation_refused = true;
+    const size_t align = alignof(max_align_t);
+    if (bytes > SIZE_MAX / 2) return NULL;
+    bytes = (bytes + align - 1) / align * align;
+    struct fp8r_json_chunk *chunk = reading->chunks;
+    if (chunk == NULL || chunk->size_bytes - chunk->used_bytes < bytes) {
+        size_t size_bytes = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
+        chunk = malloc(sizeof *chunk + size_bytes);
+        if (chunk == NULL) return NULL;
+        *chunk = (struct fp8r_json_chunk){.next = reading->chunks, .size_bytes = size_bytes};
+        reading->chunks = chunk;
+    }
+    void *memory = chunk->bytes + chunk->used_bytes;
+    chunk->used_bytes += bytes;
     return memory;
 }
 
-int fp8r_json_parse(const char *text, size_t text_bytes, const char *origin, json_t **root,
-                    struct fp8r_tool_error *error)
+static void *parser_malloc(size_t bytes)
+{
+    if (current == NULL) return malloc(bytes);
+    void *memory = chunk_take(current, bytes);
+    if (memory == NULL) longjmp(current->refused, 1);
+    return memory;
+}
+
+static void parser_free(void *memory)
+{
+    if (current == NULL) free(memory); /* else it goes with its chunk */
+}
+
+static void chunks_free(struct fp8r_json_chunk *chunk)
+{
+    while (chunk != NULL) {
+        struct fp8r_json_chunk *next = chunk->next;
+        free(chunk);
+        chunk = next;
+    }
+}
+
+/* NULL with an empty detail->text: memory was refused. */
+static json_t *guarded_load(struct reading *reading, const char *text, size_t text_bytes,
+                            json_error_t *detail)
+{
+    json_set_alloc_funcs(parser_malloc, parser_free);
+    if (setjmp(reading->refused) != 0) {
+        detail->text[0] = '\0';
+        return NULL;
+    }
+    return json_loadb(text, text_bytes, JSON_REJECT_DUPLICATES, detail);
+}
+
+int fp8r_json_open(const char *text, size_t text_bytes, const char *origin, struct fp8r_json *json,
+                   struct fp8r_tool_error *error)
 {
     json_error_t detail;
     memset(&detail, 0, sizeof detail);
-    json_set_alloc_funcs(remembering_malloc, free);
-    allocation_refused = false;
-    json_t *value = json_loadb(text, text_bytes, JSON_REJECT_DUPLICATES, &detail);
-    if (allocation_refused) {
-        json_decref(value);
-        return fp8r_tool_error_memory(error, "the parsed JSON");
+    struct reading reading = {.chunks = NULL};
+    current = &reading;
+    json_t *root = guarded_load(&reading, text, text_bytes, &detail);
+    current = NULL;
+    if (json_is_object(root)) {
+        *json = (struct fp8r_json){.root = root, .chunks = reading.chunks};
+        return FP8R_EXIT_GOOD;
     }
-    if (value == NULL) {
-        return fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "%.200s: bad JSON at line %d, column %d: %s",
-                                   origin, detail.line, detail.column, detail.text);
+    int rc = FP8R_EXIT_BAD_DATA;
+    if (root != NULL) {
+        rc = fp8r_tool_error_set(error, rc, "%.200s: the JSON is %s, it must be an object {...}", origin,
+                                 fp8r_json_kind(root));
+    } else if (detail.text[0] == '\0') {
+        rc = fp8r_tool_error_memory(error, "the parsed JSON");
+    } else {
+        rc = fp8r_tool_error_set(error, rc, "%.200s: bad JSON at line %d, column %d: %s", origin, detail.line,
+                                 detail.column, detail.text);
     }
-    if (!json_is_object(value)) {
-        int rc = fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA,
-                                     "%.200s: the JSON is %s, it must be an object {...}", origin,
-                                     fp8r_json_kind(value));
-        json_decref(value);
-        return rc;
-    }
-    *root = value;
-    return FP8R_EXIT_GOOD;
+    chunks_free(reading.chunks);
+    return rc;
+}
+
+void fp8r_json_close(struct fp8r_json *json)
+{
+    chunks_free(json->chunks);
+    *json = (struct fp8r_json){0};
 }
 
 const char *fp8r_json_kind(const json_t *value)

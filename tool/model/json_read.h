@@ -1,6 +1,5 @@
-/* Reading JSON text that came from outside: parsing that rejects duplicate keys and invalid UTF-8.
- * Knows nothing of what the JSON describes.
- * SPDX-License-Identifier: Apache-2.0 */
+/* Reading JSON text that came from outside: parsing that rejects duplicate keys and invalid UTF-8 and
+ * survives a lack of memory. Knows nothing of what the JSON describes. SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP8R_JSON_READ_H
 #define FP8R_JSON_READ_H
 
@@ -10,10 +9,17 @@
 
 #include "tool_error.h"
 
-/* Parses text as one JSON object. origin names the file in errors. The caller releases *root with
- * json_decref. */
-int fp8r_json_parse(const char *text, size_t text_bytes, const char *origin, json_t **root,
-                    struct fp8r_tool_error *error);
+/* A parsed text. Everything under root lives in the document's own memory: never json_decref any of it. */
+struct fp8r_json {
+    json_t *root; /* an object */
+    struct fp8r_json_chunk *chunks;
+};
+
+/* Parses text as one JSON object; origin names the file in errors. */
+int fp8r_json_open(const char *text, size_t text_bytes, const char *origin, struct fp8r_json *json,
+                   struct fp8r_tool_error *error);
+
+void fp8r_json_close(struct fp8r_json *json);
 
 /* "an integer", "a string", ...: what a value is, for messages; "missing" for NULL. */
 const char *fp8r_json_kind(const json_t *value);

@@ -305,12 +305,12 @@ int fp8r_safetensors_parse(const void *head, size_t head_bytes, uint64_t file_by
                                    origin);
     }
     reader.data_begin_bytes = LENGTH_BYTES + length;
-    json_t *header = NULL;
+    struct fp8r_json json = {0};
     struct fp8r_safetensors read = {0};
-    rc = fp8r_json_parse(text, (size_t)length, origin, &header, error);
+    rc = fp8r_json_open(text, (size_t)length, origin, &json, error);
     if (rc != FP8R_EXIT_GOOD) return rc;
-    rc = header_read(&reader, header, &read);
-    json_decref(header);
+    rc = header_read(&reader, json.root, &read);
+    fp8r_json_close(&json);
     if (rc == FP8R_EXIT_GOOD) {
         *file = read;
     } else {

@@ -79,10 +79,10 @@ static int map_read(json_t *map, const char *origin, struct fp8r_shard_index *in
 int fp8r_shard_index_parse(const char *text, size_t text_bytes, const char *origin,
                            struct fp8r_shard_index *index, struct fp8r_tool_error *error)
 {
-    json_t *root = NULL;
-    int rc = fp8r_json_parse(text, text_bytes, origin, &root, error);
+    struct fp8r_json json = {0};
+    int rc = fp8r_json_open(text, text_bytes, origin, &json, error);
     if (rc != FP8R_EXIT_GOOD) return rc;
-    json_t *map = json_object_get(root, "weight_map");
+    json_t *map = json_object_get(json.root, "weight_map");
     if (json_object_size(map) == 0) {
         rc = fp8r_tool_error_set(
             error, FP8R_EXIT_BAD_DATA,
@@ -91,7 +91,7 @@ int fp8r_shard_index_parse(const char *text, size_t text_bytes, const char *orig
     } else {
         rc = map_read(map, origin, index, error);
     }
-    json_decref(root);
+    fp8r_json_close(&json);
     return rc;
 }
 

@@ -1,0 +1,136 @@
+/* Allocation failure in the model readers: the n-th allocation of an operation fails, for every n. Each time
+ * the answer is "out of memory" and nothing is left behind (the leak check of an address-sanitised run sees
+ * to that).
+ *
+ * Linked with --wrap for malloc, calloc, realloc and aligned_alloc.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model/checkpoint.h"
+#include "model/hf_config.h"
+#include "model/layer_shapes.h"
+#include "model/weights.h"
+
+static long allocations_left = -1; /* negative: all succeed */
+
+static bool refuses(void)
+{
+    return allocations_left >= 0 && allocations_left-- == 0;
+}
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__real_realloc(void *memory, size_t bytes);
+void *__real_aligned_alloc(size_t alignment, size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__wrap_realloc(void *memory, size_t bytes);
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
+
+void *__wrap_malloc(size_t bytes)
+{
+    return refuses() ? NULL : __real_malloc(bytes);
+}
+
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+    return refuses() ? NULL : __real_calloc(count, bytes);
+}
+
+void *__wrap_realloc(void *memory, size_t bytes)
+{
+    return refuses() ? NULL : __real_realloc(memory, bytes);
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
+{
+    return refuses() ? NULL : __real_aligned_alloc(alignment, bytes);
+}
+
+static int config_list(struct fp8r_tool_error *error)
+{
+    struct fp8r_hf_config config;
+    struct fp8r_projection_list list = {0};
+    int rc = fp8r_hf_config_read(FP8R_TEST_DATA "/configs/gemma-3-4b.json", &config, error);
+    if (rc == 0) rc = fp8r_hf_config_projections(&config, 2, false, &list, error);
+    if (rc != 0) assert_int_equal(list.count, 0);
+    fp8r_projection_list_fini(&list);
+    return rc;
+}
+
+static int layers_list(struct fp8r_tool_error *error)
+{
+    static const char *const path = FP8R_TEST_DATA "/checkpoints/small.safetensors.index.json";
+    struct fp8r_checkpoint checkpoint = {0};
+    struct fp8r_projection_list list = {0};
+    int rc = fp8r_checkpoint_open(&path, 1, &checkpoint, error);
+    if (rc == 0) rc = fp8r_layer_shapes_list(&checkpoint, 1, &list, error);
+    if (rc != 0) assert_int_equal(list.count, 0);
+    fp8r_projection_list_fini(&list);
+    fp8r_checkpoint_fini(&checkpoint);
+    return rc;
+}
+
+static int weights_load(struct fp8r_tool_error *error)
+{
+    struct fp8r_weights weights = {0};
+    int rc = fp8r_weights_load(FP8R_TEST_DATA "/checkpoints/small.safetensors:model.layers.1.mlp.gate_proj",
+                               &weights, error);
+    fp8r_weights_fini(&weights);
+    return rc;
+}
+
+static void fail_each_allocation(int (*operation)(struct fp8r_tool_error *), long at_least)
+{
+    long n = 0;
+    for (int rc = -1; rc != 0; n++) {
+        struct fp8r_tool_error error = {0};
+        allocations_left = n;
+        rc = operation(&error);
+        bool was_refused = allocations_left < 0;
+        allocations_left = -1;
+        if (rc == 0) {
+            assert_false(was_refused);
+            break;
+        }
+        if (rc != FP8R_EXIT_INTERNAL || strstr(error.text, "out of memory") == NULL) {
+            fail_msg("allocation %ld: exit code %d, '%s'", n, rc, error.text);
+        }
+    }
+    assert_true(n >= at_least);
+}
+
+static void config_survives_refused_memory(void **state)
+{
+    (void)state;
+    fail_each_allocation(config_list, 10);
+}
+
+static void layers_survive_refused_memory(void **state)
+{
+    (void)state;
+    fail_each_allocation(layers_list, 30);
+}
+
+static void weights_survive_refused_memory(void **state)
+{
+    (void)state;
+    fail_each_allocation(weights_load, 12);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(config_survives_refused_memory),
+        cmocka_unit_test(layers_survive_refused_memory),
+        cmocka_unit_test(weights_survive_refused_memory),
+    };
+    return cmocka_run_group_tests_name("model memory", tests, NULL, NULL);
+}
