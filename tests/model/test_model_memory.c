@@ -65,6 +65,19 @@ static int config_list(struct fp8r_tool_error *error)
     return rc;
 }
 
+/* A token longer than the parser's first buffers, so that refusals also meet it half way through. */
+static int long_token_read(struct fp8r_tool_error *error)
+{
+    static char text[400 << 10];
+    static const char head[] = "{\"hidden_size\":64,\"intermediate_size\":96,\"num_attention_heads\":4,"
+                               "\"num_hidden_layers\":1,\"model_type\":\"llama\",\"comment\":\"";
+    struct fp8r_hf_config config;
+    memset(text, 'x', sizeof text);
+    memcpy(text, head, sizeof head - 1);
+    memcpy(text + sizeof text - 2, "\"}", 2);
+    return fp8r_hf_config_parse(text, sizeof text, "long", &config, error);
+}
+
 static int layers_list(struct fp8r_tool_error *error)
 {
     static const char *const path = FP8R_TEST_DATA "/checkpoints/small.safetensors.index.json";
@@ -111,6 +124,7 @@ static void config_survives_refused_memory(void **state)
 {
     (void)state;
     fail_each_allocation(config_list, 10);
+    fail_each_allocation(long_token_read, 4);
 }
 
 static void layers_survive_refused_memory(void **state)
