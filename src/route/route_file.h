@@ -22,7 +22,8 @@ struct fp8r_identity {
     } libraries[FP8R_LIBRARIES_MAX];
 };
 
-/* Soft facts: shown, never compared (names, driver, power limit, commit, date, command). */
+/* Soft facts: shown, never compared (names, driver, power limit, commit, date, command). name: a-z, 0-9 and _. Control
+ * characters in a value are written as spaces. */
 struct fp8r_fact {
     char name[32], value[160];
 };
@@ -43,7 +44,11 @@ void fp8r_route_file_fini(struct fp8r_route_file *file);
 void fp8r_identity_init(const fp8r_device_facts *device, const struct fp8r_registry *registry,
                         struct fp8r_identity *identity);
 
-/* Stable text of what must be equal (library majors left out), for file names: 16 hex digits and a zero. */
+/* What must be equal, library majors left out: "features=avx2+fma threads=8 llc_bytes=33554432". */
+enum { FP8R_IDENTITY_BYTES = 256 };
+void fp8r_identity_format(const struct fp8r_identity *identity, char text[FP8R_IDENTITY_BYTES]);
+
+/* A hash of device kind and that text, for file names: 16 hex digits and a zero. */
 void fp8r_identity_hash(const struct fp8r_identity *identity, char text[17]);
 
 /* May a file of identity `of` be used on `here`? The line says which part differs, with both values. A library of the
@@ -58,10 +63,10 @@ fp8r_status fp8r_route_file_parse(const char *name, const char *text, size_t siz
 fp8r_status fp8r_route_file_read(const char *path, struct fp8r_route_file *file);
 
 /* Writes it beside `path` and renames: readers see the old file or the new one. Makes missing directories.
- * Errors: IO, OUT_OF_MEMORY. */
+ * Errors: IO, OUT_OF_MEMORY, FORMAT (what is in memory would not be read back: nothing is written). */
 fp8r_status fp8r_route_file_write(const char *path, const struct fp8r_route_file *file);
 
-/* The text itself, owned by the caller (free). NULL when out of memory. */
-char *fp8r_route_file_format(const struct fp8r_route_file *file);
+/* The text itself, owned by the caller (free). Errors: OUT_OF_MEMORY, and INVALID_ARGUMENT for a key without a text. */
+fp8r_status fp8r_route_file_format(const struct fp8r_route_file *file, char **text);
 
 #endif
