@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "image.h"
+#include "model/image.h"
 #include "model/checkpoint.h"
 #include "model/layer_shapes.h"
 #include "model/shard_index.h"

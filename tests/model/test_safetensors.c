@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "image.h"
+#include "model/image.h"
 #include "model/safetensors.h"
 
 #define SMALL FP8R_TEST_DATA "/checkpoints/small.safetensors"

@@ -13,7 +13,7 @@
 #include <fp8route/fp8route.h>
 
 #include "base/convert.h"
-#include "image.h"
+#include "model/image.h"
 #include "model/weights.h"
 
 #define SMALL   FP8R_TEST_DATA "/checkpoints/small.safetensors"
