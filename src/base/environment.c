@@ -66,6 +66,8 @@ bool fp8r_environment_init(struct fp8r_environment *environment, bool read)
     if (unrouted && *unrouted && !environment->unrouted_error)
         snprintf(environment->complaint, sizeof environment->complaint,
                  "FP8ROUTE_UNROUTED=%.40s is ignored: the one value it takes is error", unrouted);
+    environment->is_used = environment->backend || environment->deny || environment->table || environment->verbose ||
+                           environment->unrouted_error || environment->complaint[0];
     return true;
 }
 

@@ -1,5 +1,4 @@
-/* Log lines. A warning without a callback is printed only where the environment asked for the thing warned about, which
- * the caller decides by calling at all.
+/* Log lines. Nothing is printed that neither a callback nor the environment asked for.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/log.h"
 
@@ -10,7 +9,8 @@
 
 void fp8r_log_line(const struct fp8r_log *log, int level, const char *format, ...)
 {
-    if (!log->callback && level > FP8R_LOG_WARNING && log->verbose == 0)
+    int most = log->verbose > 1 ? FP8R_LOG_DEBUG : log->verbose == 1 ? FP8R_LOG_INFO : FP8R_LOG_WARNING;
+    if (!log->callback && (!log->is_asked_for || level > most))
         return;
     char line[1024];
     va_list arguments;

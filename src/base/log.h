@@ -3,12 +3,15 @@
 #ifndef FP8R_BASE_LOG_H
 #define FP8R_BASE_LOG_H
 
+#include <stdbool.h>
+
 #include "base/compiler.h"
 
 struct fp8r_log {
     void (*callback)(void *user, int level, const char *line); /* NULL = standard error */
     void *user;
-    int verbose; /* 0 lets only errors and warnings pass to standard error */
+    int verbose;      /* FP8ROUTE_VERBOSE */
+    bool is_asked_for; /* some FP8ROUTE_* variable is set: its warnings may go to standard error */
 };
 
 /* One line, without its newline. Any thread. */

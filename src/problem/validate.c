@@ -6,6 +6,7 @@
 #include "base/dtype.h"
 #include "base/sizes.h"
 #include "base/status.h"
+#include "problem/conversion.h"
 #include "problem/problem.h"
 
 #define INVALID(...) fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, __VA_ARGS__)
@@ -16,8 +17,7 @@ int32_t fp8r_pointer_align(const void *pointer)
     return (int32_t)(address & (~address + 1));
 }
 
-/* Types, signs and sizes of one matrix by itself. */
-static fp8r_status check_matrix(const char *name, const fp8r_matrix *matrix)
+fp8r_status fp8r_matrix_check(const char *name, const fp8r_matrix *matrix)
 {
     const int64_t extents[3] = {matrix->batch, matrix->rows, matrix->cols};
     const int64_t strides[3] = {matrix->batch_stride, matrix->row_stride, matrix->col_stride};
@@ -136,7 +136,7 @@ static fp8r_status check_matrices(const fp8r_matmul *matmul)
                                      &matmul->scale_a, &matmul->scale_b, &matmul->bias};
     for (int i = 0; i < 6; i++) {
         if (matrices[i]->dtype != FP8R_DTYPE_NONE)
-            FP8R_TRY(check_matrix(names[i], matrices[i]));
+            FP8R_TRY(fp8r_matrix_check(names[i], matrices[i]));
         else if (matrices[i]->data)
             return INVALID("%s.data is given but %s.dtype is NONE: set the type, or the pointer to NULL", names[i],
                            names[i]);
@@ -145,11 +145,11 @@ static fp8r_status check_matrices(const fp8r_matmul *matmul)
 }
 
 /* Strides that do not overlap themselves: sorted, each must step over all that the smaller ones reach. */
-static fp8r_status check_out_strides(const fp8r_matrix *out)
+fp8r_status fp8r_matrix_check_written(const char *name, const fp8r_matrix *out)
 {
     int64_t extents[3] = {out->batch, out->rows, out->cols};
     int64_t strides[3] = {out->batch_stride, out->row_stride, out->col_stride};
-    int64_t reach = 0; /* largest offset of the dimensions looked at; check_matrix has bounded the sum */
+    int64_t reach = 0; /* largest offset of the dimensions looked at; fp8r_matrix_check has bounded the sum */
     for (int done = 0; done < 3; done++) {
         int next = -1;
         for (int i = 0; i < 3; i++)
@@ -158,7 +158,7 @@ static fp8r_status check_out_strides(const fp8r_matrix *out)
         if (next < 0)
             return FP8R_OK;
         if (strides[next] <= reach)
-            return INVALID("out's strides (batch %lld, row %lld, col %lld) make elements of out overlap each other",
+            return INVALID("%s's strides (batch %lld, row %lld, col %lld) make its elements overlap each other", name,
                            (long long)out->batch_stride, (long long)out->row_stride, (long long)out->col_stride);
         reach += (extents[next] - 1) * strides[next];
         extents[next] = 1;
@@ -322,7 +322,7 @@ fp8r_status fp8r_product_init(const fp8r_matmul *matmul, enum fp8r_data data, st
     FP8R_TRY(check_matrices(matmul));
     FP8R_TRY(check_extents(matmul));
     if (matmul->out.batch > 0 && matmul->out.rows > 0 && matmul->out.cols > 0)
-        FP8R_TRY(check_out_strides(&matmul->out));
+        FP8R_TRY(fp8r_matrix_check_written("out", &matmul->out));
     struct fp8r_product made;
     normalise(matmul, &made);
     if (data == FP8R_DATA_USED && !fp8r_problem_is_empty(&made.problem)) {

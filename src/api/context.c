@@ -1,0 +1,182 @@
+/* Creating a context: environment, device, backends, routes, in this order; and ending it.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "api/context.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/plan.h"
+#include "base/sha256.h"
+#include "base/status.h"
+#include "device/device.h"
+#include "route/route_file.h"
+#include "route/search.h"
+
+static fp8r_status check_options(const fp8r_context_options *options)
+{
+    const uint32_t known = FP8R_NO_ENVIRONMENT | FP8R_NO_ROUTE_FILES | FP8R_ROUTED_ONLY;
+    if (options->struct_size != sizeof *options)
+        return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "options.struct_size is %zu: set it to sizeof(fp8r_context_options), "
+                                                      "%zu", options->struct_size, sizeof *options);
+    if (options->threads < 0 || options->threads > 4096)
+        return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "options.threads is %d: it must be 1 to 4096, or 0 to choose",
+                         (int)options->threads);
+    if (options->flags & ~known)
+        return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "options.flags is 0x%x: bits of 0x%x are known",
+                         (unsigned)options->flags, (unsigned)known);
+    return FP8R_OK;
+}
+
+static void add_table(struct fp8r_sha256 *hash, const struct fp8r_table *table)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        const struct fp8r_entry *entry = &table->entries[i];
+        fp8r_sha256_add(hash, &entry->key, sizeof entry->key);
+        for (int j = 0; j < entry->segment_count; j++) {
+            const struct fp8r_segment *segment = &entry->segments[j];
+            fp8r_sha256_add(hash, &segment->m_first, sizeof segment->m_first);
+            fp8r_sha256_add(hash, &segment->m_last, sizeof segment->m_last);
+            fp8r_sha256_add(hash, &segment->is_clear, sizeof segment->is_clear);
+            fp8r_sha256_add_string(hash, segment->backend);
+            fp8r_sha256_add_string(hash, segment->config);
+        }
+    }
+}
+
+/* All that decides: which rows there are and fit, the device facts that they look at, the routes, the policies. */
+static void make_routes_id(struct fp8r_context *context)
+{
+    struct fp8r_sha256 hash;
+    fp8r_device_facts facts = context->device;
+    memset(facts.name, 0, sizeof facts.name);
+    facts.index = 0;
+    fp8r_sha256_init(&hash);
+    fp8r_sha256_add(&hash, &facts, sizeof facts);
+    for (int i = 0; i < context->registry.count; i++) {
+        const struct fp8r_row *row = &context->registry.rows[i];
+        fp8r_sha256_add_string(&hash, row->backend.name);
+        fp8r_sha256_add_string(&hash, row->backend.rev);
+        fp8r_sha256_add(&hash, &row->fits, sizeof row->fits);
+    }
+    add_table(&hash, &context->table);
+    fp8r_sha256_add(&hash, &context->router.forced_row, sizeof context->router.forced_row);
+    fp8r_sha256_add(&hash, &context->router.forced_config, sizeof context->router.forced_config);
+    fp8r_sha256_add(&hash, &context->router.routed_only, sizeof context->router.routed_only);
+    fp8r_sha256_finish(&hash, context->routes_id);
+}
+
+void fp8r_context_routes_id(const fp8r_context *context, unsigned char id[32])
+{
+    memcpy(id, context->routes_id, 32);
+}
+
+static void set_log(struct fp8r_context *context, const fp8r_context_options *options)
+{
+    context->log = (struct fp8r_log){.callback = options->log,
+                                     .user = options->log_user,
+                                     .verbose = context->environment.verbose,
+                                     .is_asked_for = context->environment.is_used};
+    if (context->environment.complaint[0])
+        fp8r_log_line(&context->log, FP8R_LOG_WARNING, "%s", context->environment.complaint);
+}
+
+static fp8r_status make_pool(struct fp8r_context *context)
+{
+    int threads = context->device.kind == FP8R_DEVICE_CPU ? context->device.threads : 1;
+    context->pool = fp8r_pool_create(threads);
+    if (!context->pool)
+        return fp8r_fail_memory("the thread pool");
+    context->services = (fp8r_services){.struct_size = sizeof(fp8r_services),
+                                        .threads = threads,
+                                        .pool = context->pool,
+                                        .parallel = fp8r_pool_parallel};
+    return FP8R_OK;
+}
+
+static fp8r_status load_routes(struct fp8r_context *context, const fp8r_context_options *options)
+{
+    struct fp8r_identity identity;
+    fp8r_identity_init(&context->device, &context->registry, &identity);
+    return fp8r_routes_load(options->routes, (options->flags & FP8R_NO_ROUTE_FILES) != 0, &context->environment,
+                            &identity, &context->log, &context->table);
+}
+
+/* An unknown name in FP8ROUTE_BACKEND is warned about and forces nothing. */
+static void set_router(struct fp8r_context *context, const fp8r_context_options *options)
+{
+    context->router = (struct fp8r_router){
+        .registry = &context->registry,
+        .device = &context->device,
+        .table = &context->table,
+        .mode = FP8R_MODE_EAGER,
+        .forced_row = -1,
+        .forced_config = FP8R_CONFIG_ANY,
+        .routed_only = (options->flags & FP8R_ROUTED_ONLY) != 0 || context->environment.unrouted_error};
+    if (context->environment.backend &&
+        fp8r_registry_resolve(&context->registry, context->environment.backend, &context->router.forced_row,
+                              &context->router.forced_config) != FP8R_OK)
+        fp8r_log_line(&context->log, FP8R_LOG_WARNING, "FP8ROUTE_BACKEND is ignored: %s", fp8r_last_error());
+}
+
+static fp8r_status fill(struct fp8r_context *context, fp8r_device device, const fp8r_context_options *options)
+{
+    FP8R_TRY(check_options(options));
+    if (!fp8r_environment_init(&context->environment, (options->flags & FP8R_NO_ENVIRONMENT) == 0))
+        return fp8r_fail_memory("the environment's values");
+    set_log(context, options);
+    int32_t threads = options->threads > 0 ? options->threads : context->environment.threads;
+    FP8R_TRY(fp8r_device_facts_read(device, threads, context->environment.cpu_mask, &context->device));
+    FP8R_TRY(make_pool(context));
+    FP8R_TRY(fp8r_registry_init(&context->registry, options->backends, options->backend_count));
+    fp8r_registry_gate(&context->registry, &context->device, context->environment.deny, true);
+    FP8R_TRY(load_routes(context, options));
+    set_router(context, options);
+    make_routes_id(context);
+    return FP8R_OK;
+}
+
+fp8r_status fp8r_context_create(fp8r_device device, const fp8r_context_options *options, fp8r_context **context)
+{
+    const fp8r_context_options defaults = {.struct_size = sizeof defaults};
+    if (!context)
+        return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "context is NULL");
+    struct fp8r_context *made = calloc(1, sizeof *made);
+    if (!made)
+        return fp8r_fail_memory("a context");
+    pthread_mutex_init(&made->cache.mutex, NULL);
+    fp8r_status status = fill(made, device, options ? options : &defaults);
+    if (status != FP8R_OK) {
+        fp8r_context_destroy(made);
+        return status;
+    }
+    *context = made;
+    return FP8R_OK;
+}
+
+static void empty_cache(struct fp8r_cache *cache)
+{
+    for (int i = 0; i < FP8R_CACHE_SLOTS; i++) {
+        struct fp8r_family *family = atomic_load(&cache->slots[i]);
+        if (family)
+            fp8r_plan_destroy(atomic_load(&family->plan));
+        free(family);
+    }
+    while (cache->retired) {
+        struct fp8r_plan *plan = cache->retired;
+        cache->retired = plan->next;
+        fp8r_plan_destroy(plan);
+    }
+    pthread_mutex_destroy(&cache->mutex);
+}
+
+void fp8r_context_destroy(fp8r_context *context)
+{
+    if (!context)
+        return;
+    empty_cache(&context->cache);
+    fp8r_space_fini(&context->space);
+    fp8r_pool_destroy(context->pool);
+    fp8r_table_fini(&context->table);
+    fp8r_environment_fini(&context->environment);
+    free(context);
+}

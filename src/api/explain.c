@@ -1,0 +1,163 @@
+/* Explanations: one decision, written down for every row.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/context.h"
+#include "base/reason.h"
+#include "base/status.h"
+#include "problem/problem.h"
+#include "route/advice.h"
+
+enum { SENTENCE_BYTES = 256, NOTE_BYTES = 1024 };
+
+struct fp8r_explanation {
+    size_t count;
+    const char *source;
+    char note[NOTE_BYTES];
+    fp8r_candidate *candidates;
+    char (*sentences)[SENTENCE_BYTES]; /* one a candidate */
+    char (*names)[2][FP8R_NAME_BYTES]; /* backend and numerics class: a plug-in may be gone before the explanation */
+    char (*configs)[FP8R_NAME_BYTES];
+};
+
+void fp8r_explanation_destroy(fp8r_explanation *explanation)
+{
+    if (!explanation)
+        return;
+    free(explanation->candidates);
+    free(explanation->sentences);
+    free(explanation->names);
+    free(explanation->configs);
+    free(explanation);
+}
+
+static struct fp8r_explanation *allocate(size_t count)
+{
+    struct fp8r_explanation *made = calloc(1, sizeof *made);
+    if (!made)
+        return NULL;
+    made->count = count;
+    made->candidates = calloc(count, sizeof *made->candidates);
+    made->sentences = calloc(count, sizeof *made->sentences);
+    made->names = calloc(count, sizeof *made->names);
+    made->configs = calloc(count, sizeof *made->configs);
+    if (made->candidates && made->sentences && made->names && made->configs)
+        return made;
+    fp8r_explanation_destroy(made);
+    return NULL;
+}
+
+/* Measured times of the segment that decided: the chosen one's, and the runner-up's. */
+static void add_times(const struct fp8r_decision *decision, fp8r_candidate *candidate)
+{
+    const struct fp8r_segment *segment = decision->segment;
+    if (!segment || (decision->source != FP8R_SOURCE_ROUTE && decision->source != FP8R_SOURCE_EXTRAPOLATED))
+        return;
+    size_t length = strlen(candidate->backend);
+    if (candidate->verdict == FP8R_VERDICT_CHOSEN) {
+        candidate->median_us = segment->median_us;
+        candidate->gain_low = segment->gain_low;
+        candidate->gain_high = segment->gain_high;
+    } else if (strncmp(segment->runner_up, candidate->backend, length) == 0 && segment->runner_up[length] == ':') {
+        candidate->median_us = segment->runner_up_us;
+    }
+}
+
+static void write_row(const fp8r_context *context, const fp8r_problem *problem, const struct fp8r_candidates *candidates,
+                      const struct fp8r_decision *decision, struct fp8r_explanation *made, int i)
+{
+    const struct fp8r_row *row = &context->registry.rows[i];
+    const struct fp8r_choice *choice = &candidates->rows[i];
+    fp8r_candidate *candidate = &made->candidates[i];
+    bool is_chosen = decision->row == i;
+    int config = is_chosen ? decision->config : choice->config;
+    candidate->verdict = is_chosen             ? FP8R_VERDICT_CHOSEN
+                         : choice->is_eligible ? FP8R_VERDICT_ELIGIBLE
+                                               : FP8R_VERDICT_REFUSED;
+    candidate->sentence = made->sentences[i];
+    snprintf(made->names[i][0], FP8R_NAME_BYTES, "%s", row->backend.name);
+    if (candidate->verdict == FP8R_VERDICT_REFUSED) {
+        candidate->reason = choice->reason.code;
+        candidate->have = choice->reason.have;
+        candidate->need = choice->reason.need;
+        fp8r_reason_sentence(&choice->reason, made->sentences[i], SENTENCE_BYTES);
+    } else {
+        const char *class = fp8r_row_numerics(row, &context->device, problem, config);
+        snprintf(made->names[i][1], FP8R_NAME_BYTES, "%s", class ? class : "");
+        snprintf(made->configs[i], FP8R_NAME_BYTES, "%s", row->backend.configs[config]);
+        if (is_chosen)
+            fp8r_decision_sentence(&context->router, decision, made->sentences[i], SENTENCE_BYTES);
+        else if (decision->source == FP8R_SOURCE_AMBIGUOUS)
+            fp8r_reason_sentence(&(fp8r_reason){.code = FP8R_REASON_UNROUTED}, made->sentences[i], SENTENCE_BYTES);
+        else
+            snprintf(made->sentences[i], SENTENCE_BYTES, "could run it");
+    }
+    candidate->backend = made->names[i][0];
+    candidate->numerics = made->names[i][1];
+    candidate->config = made->configs[i];
+    add_times(decision, candidate);
+}
+
+/* Nothing multiplies: no row is asked. */
+static void explain_nothing(const fp8r_context *context, struct fp8r_explanation *made)
+{
+    for (size_t i = 0; i < made->count; i++) {
+        snprintf(made->names[i][0], FP8R_NAME_BYTES, "%s", context->registry.rows[i].backend.name);
+        snprintf(made->sentences[i], SENTENCE_BYTES, "there is nothing to multiply");
+        made->candidates[i] = (fp8r_candidate){.backend = made->names[i][0],
+                                               .config = "",
+                                               .numerics = "",
+                                               .verdict = FP8R_VERDICT_ELIGIBLE,
+                                               .sentence = made->sentences[i]};
+    }
+    made->source = "nothing to do";
+    snprintf(made->note, sizeof made->note, "M, N or B = 0 writes nothing, K = 0 writes the bias or zeros");
+}
+
+fp8r_status fp8r_explain(fp8r_context *context, const fp8r_matmul *matmul, fp8r_explanation **explanation)
+{
+    struct fp8r_product product;
+    struct fp8r_candidates candidates;
+    struct fp8r_decision decision;
+    if (!context)
+        return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "context is NULL");
+    if (!explanation)
+        return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "explanation is NULL");
+    FP8R_TRY(fp8r_product_init(matmul, FP8R_DATA_IGNORED, &product));
+    struct fp8r_explanation *made = allocate((size_t)context->registry.count);
+    if (!made)
+        return fp8r_fail_memory("an explanation");
+    *explanation = made;
+    if (fp8r_problem_is_empty(&product.problem) || product.problem.k == 0) {
+        explain_nothing(context, made);
+        return FP8R_OK;
+    }
+    fp8r_decide(&context->router, &product.problem, 0, &candidates, &decision);
+    for (int i = 0; i < context->registry.count; i++)
+        write_row(context, &product.problem, &candidates, &decision, made, i);
+    made->source = fp8r_source_name(decision.source);
+    fp8r_decision_note(&context->router, &product.problem, &candidates, &decision, made->note, sizeof made->note);
+    return FP8R_OK;
+}
+
+size_t fp8r_explanation_count(const fp8r_explanation *explanation)
+{
+    return explanation ? explanation->count : 0;
+}
+
+const fp8r_candidate *fp8r_explanation_candidate(const fp8r_explanation *explanation, size_t index)
+{
+    return explanation && index < explanation->count ? &explanation->candidates[index] : NULL;
+}
+
+const char *fp8r_explanation_source(const fp8r_explanation *explanation)
+{
+    return explanation ? explanation->source : "";
+}
+
+const char *fp8r_explanation_note(const fp8r_explanation *explanation)
+{
+    return explanation ? explanation->note : "";
+}

@@ -1,0 +1,42 @@
+/* Plans: a family's segments of M, each with a prepared backend.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP8R_API_PLAN_H
+#define FP8R_API_PLAN_H
+
+#include "api/context.h"
+#include "problem/problem.h"
+
+struct fp8r_plan_segment {
+    int64_t m_first, m_last;
+    int row, config;
+    enum fp8r_source source;
+    bool is_prepared;
+    void *state;
+    char label[FP8R_LABEL_BYTES];
+};
+
+struct fp8r_plan {
+    struct fp8r_context *context;
+    fp8r_problem problem; /* m: the planned one */
+    struct fp8r_plan_segment *segments; /* ascending, without gaps from 1 to m; none where nothing is multiplied */
+    int count, capacity;
+    size_t workspace_bytes;
+    struct fp8r_plan *next; /* in the cache's list of retired plans */
+};
+
+/* row -1: routed; otherwise that row, in `config` or (FP8R_CONFIG_ANY) its own pick. */
+fp8r_status fp8r_plan_build(struct fp8r_context *context, const fp8r_problem *problem, int row, int config,
+                            struct fp8r_plan **plan);
+
+/* The segment that holds m, 1 <= m <= the planned one. */
+const struct fp8r_plan_segment *fp8r_plan_segment_at(const struct fp8r_plan *plan, int64_t m);
+
+/* Runs a segment. problem: the call's, not empty, k >= 1. */
+fp8r_status fp8r_plan_segment_run(const struct fp8r_plan *plan, const struct fp8r_plan_segment *segment,
+                                  const fp8r_problem *problem, const fp8r_pointers *pointers, void *workspace,
+                                  size_t workspace_bytes, void *stream);
+
+/* K = 0: out becomes the bias, or zeros. */
+void fp8r_fill(const fp8r_problem *problem, const fp8r_pointers *pointers);
+
+#endif

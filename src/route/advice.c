@@ -1,0 +1,128 @@
+/* Sentences about decisions. Decides nothing.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "route/advice.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/reason.h"
+#include "problem/grammar.h"
+
+void fp8r_decision_sentence(const struct fp8r_router *router, const struct fp8r_decision *decision, char *text,
+                            size_t size)
+{
+    const struct fp8r_segment *segment = decision->segment;
+    switch (decision->source) {
+    case FP8R_SOURCE_FORCED:
+        snprintf(text, size, "forced by FP8ROUTE_BACKEND");
+        break;
+    case FP8R_SOURCE_ROUTE:
+        if (!segment->is_clear)
+            snprintf(text, size, "measured within the noise of the others: the default stays");
+        else
+            snprintf(text, size, "measured fastest for M %lld to %lld: %.2fx to %.2fx over the default",
+                     (long long)segment->m_first, (long long)segment->m_last, segment->gain_low, segment->gain_high);
+        break;
+    case FP8R_SOURCE_EXTRAPOLATED:
+        snprintf(text, size, "fastest at the largest M measured (%lld), and the default", (long long)segment->m_last);
+        break;
+    case FP8R_SOURCE_NEIGHBOUR:
+        snprintf(text, size, "clearly fastest for the measured families on both sides (N=%lld, K=%lld is one)",
+                 (long long)decision->entry->key.n, (long long)decision->entry->key.k);
+        break;
+    case FP8R_SOURCE_DEFAULT:
+        snprintf(text, size, "the default: first by priority, in the configuration its own model picks");
+        break;
+    case FP8R_SOURCE_ONLY:
+        snprintf(text, size, "the only one that can run it");
+        break;
+    case FP8R_SOURCE_REFERENCE:
+        snprintf(text, size, "nothing faster can run it");
+        break;
+    default:
+        snprintf(text, size, "%s", router->routed_only ? "no measured route decides" : "nothing can run it");
+    }
+}
+
+static const char *file_of(const struct fp8r_router *router, const struct fp8r_entry *entry)
+{
+    const struct fp8r_table *table = router->table;
+    return entry->file >= 0 && entry->file < table->file_count ? table->files[entry->file] : "memory";
+}
+
+static bool is_stale(const struct fp8r_router *router, const struct fp8r_decision *decision)
+{
+    return decision->segment && decision->row >= 0 &&
+           strcmp(decision->segment->rev, router->registry->rows[decision->row].backend.rev) != 0;
+}
+
+/* "no route" in its several forms; `reason` for the refusal. */
+static void miss_text(const struct fp8r_router *router, const struct fp8r_decision *decision, char *text, size_t size)
+{
+    const struct fp8r_segment *segment = decision->segment;
+    char sentence[192];
+    fp8r_reason_sentence(&decision->refusal, sentence, sizeof sentence);
+    switch (decision->miss) {
+    case FP8R_MISS_NO_M:
+        snprintf(text, size, "%s measured this family, but not around this M", file_of(router, decision->entry));
+        break;
+    case FP8R_MISS_BACKEND:
+        snprintf(text, size, "%s routes this to backend %s, which is not here", file_of(router, decision->entry),
+                 segment->backend);
+        break;
+    case FP8R_MISS_CONFIG:
+        snprintf(text, size, "%s routes this to %s:%s, a configuration that is not here",
+                 file_of(router, decision->entry), segment->backend, segment->config);
+        break;
+    case FP8R_MISS_REFUSED:
+        snprintf(text, size, "%s routes this to %s:%s, which %s", file_of(router, decision->entry), segment->backend,
+                 segment->config, sentence);
+        break;
+    case FP8R_MISS_BEYOND:
+        snprintf(text, size, "%s measured up to M=%lld, where %s was fastest; behind that only the default counts",
+                 file_of(router, decision->entry), (long long)segment->m_last, segment->backend);
+        break;
+    default:
+        snprintf(text, size, "not measured on this machine");
+    }
+}
+
+static void tune_text(const struct fp8r_router *router, const fp8r_problem *problem,
+                      const struct fp8r_candidates *candidates, char *text, size_t size)
+{
+    struct fp8r_key key;
+    char family[FP8R_TEXT_BYTES];
+    int eligible = 0;
+    fp8r_key_init(problem, router->mode, &key);
+    if (fp8r_family_format(&key, family, sizeof family) != FP8R_OK)
+        family[0] = '\0';
+    for (int i = 0; i < router->registry->count; i++)
+        eligible += candidates->rows[i].is_eligible;
+    snprintf(text, size, "fp8route tune --quick --family '%s' measures it in about %d s", family,
+             (eligible * FP8R_QUICK_POINTS * FP8R_QUICK_CANDIDATE_MS + 999) / 1000);
+}
+
+void fp8r_decision_note(const struct fp8r_router *router, const fp8r_problem *problem,
+                        const struct fp8r_candidates *candidates, const struct fp8r_decision *decision, char *text,
+                        size_t size)
+{
+    char first[384], second[448];
+    if (decision->miss == FP8R_MISS_NONE && decision->source != FP8R_SOURCE_FORCED) {
+        snprintf(text, size, "from %s%s%s", file_of(router, decision->entry),
+                 decision->entry->is_quick ? " (quick)" : "",
+                 is_stale(router, decision) ? "; stale: the backend has changed since it was measured" : "");
+        return;
+    }
+    if (decision->source == FP8R_SOURCE_FORCED) {
+        snprintf(text, size, "no route was looked up");
+        return;
+    }
+    if (decision->source == FP8R_SOURCE_NEIGHBOUR) {
+        tune_text(router, problem, candidates, second, sizeof second);
+        snprintf(text, size, "by its neighbours in %s; %s", file_of(router, decision->entry), second);
+        return;
+    }
+    miss_text(router, decision, first, sizeof first);
+    tune_text(router, problem, candidates, second, sizeof second);
+    snprintf(text, size, "%s; %s", first, second);
+}
