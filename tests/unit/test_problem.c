@@ -1,0 +1,95 @@
+/* Problems: text both ways, validation, keys. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "problem/grammar.h"
+
+static const char *const texts[] = {
+    "1x4096x14336", "16*128x512x128:fp16:tensor", "8192x6144x4096:bias", "1x1x1", "7x5x3:ta:tb", "4x3420x17",
+    "7x5x3:lda=5:ldb=9:ldo=6", "4x17x3420:a=bf16:bias=fp32", "4x5x6:sa=none", "4x5x6:ia=2", "4x5x64:align=8",
+    "0x5x6", "3*4x5x6:sa=batch:ba=0", "4x5x6:lda=0", "4x5x6:to:ldo=7", "300x5x64:precise:invariant:static:ta",
+    "2*3x4x5:sb=tensor:bb=0", "5x6x7:a=e5m2:fp32:bias=bf16", "16x16x0", "4x5x6:io=3:ldo=20",
+};
+
+static void text_reads_back(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        fp8r_matmul matmul;
+        char text[FP8R_TEXT_BYTES];
+        assert_int_equal(fp8r_matmul_parse(texts[i], &matmul), FP8R_OK);
+        assert_int_equal(fp8r_matmul_format(&matmul, text, sizeof text), FP8R_OK);
+        assert_string_equal(text, texts[i]);
+    }
+}
+
+static void family_keeps_the_key(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        fp8r_matmul matmul;
+        struct fp8r_product product;
+        struct fp8r_key key, again;
+        char family[FP8R_TEXT_BYTES];
+        assert_int_equal(fp8r_matmul_parse(texts[i], &matmul), FP8R_OK);
+        assert_int_equal(fp8r_product_init(&matmul, FP8R_DATA_IGNORED, &product), FP8R_OK);
+        fp8r_key_init(&product.problem, FP8R_MODE_EAGER, &key);
+        assert_int_equal(fp8r_family_format(&key, family, sizeof family), FP8R_OK);
+        assert_int_equal(fp8r_family_parse(family, FP8R_MODE_EAGER, &again), FP8R_OK);
+        assert_true(fp8r_key_equal(&key, &again));
+    }
+}
+
+/* One family has one key, whatever M is. */
+static void key_does_not_depend_on_m(void **state)
+{
+    (void)state;
+    static const char *const families[] = {"Mx4096x14336", "Mx1280x3420", "4*Mx17x1", "Mx1x16:tensor", "2*Mx8x32:sa=batch:sb=batch"};
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+        struct fp8r_key key, other;
+        assert_int_equal(fp8r_family_parse(families[i], FP8R_MODE_EAGER, &key), FP8R_OK);
+        for (int64_t m = 1; m <= 4; m++) {
+            fp8r_matmul matmul;
+            struct fp8r_product product;
+            assert_int_equal(fp8r_family_member(families[i], m, &matmul), FP8R_OK);
+            assert_int_equal(fp8r_product_init(&matmul, FP8R_DATA_IGNORED, &product), FP8R_OK);
+            fp8r_key_init(&product.problem, FP8R_MODE_EAGER, &other);
+            assert_true(fp8r_key_equal(&key, &other));
+        }
+    }
+}
+
+static void bad_text_names_the_place(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *place;
+    } bad[] = {{"", "position 1"},           {"5x6", "position 4"},       {"5x6x", "position 5"},
+               {"4x5x6:foo", "position 7"},  {"4x5x6:lda=x", "position 11"}, {"4x5x6:align=3", "position 13"},
+               {"4x5x6 ", "position 6"},     {"4x5x6:", "position 7"},    {"-1x2x3", "position 1"},
+               {"99999999999999999999x1x1", "position 1"}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        fp8r_matmul matmul, before;
+        memset(&matmul, 0x5A, sizeof matmul);
+        before = matmul;
+        assert_int_equal(fp8r_matmul_parse(bad[i].text, &matmul), FP8R_ERROR_INVALID_ARGUMENT);
+        assert_non_null(strstr(fp8r_last_error(), bad[i].place));
+        assert_memory_equal(&matmul, &before, sizeof matmul);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text_reads_back),
+        cmocka_unit_test(family_keeps_the_key),
+        cmocka_unit_test(key_does_not_depend_on_m),
+        cmocka_unit_test(bad_text_names_the_place),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
