@@ -149,6 +149,7 @@ fp8r_status fp8r_context_create(fp8r_device device, const fp8r_context_options *
         fp8r_context_destroy(made);
         return status;
     }
+    fp8r_error_clear(); /* of route files that were passed over */
     *context = made;
     return FP8R_OK;
 }

@@ -29,6 +29,11 @@ const char *fp8r_last_error(void)
     return last_error;
 }
 
+void fp8r_error_clear(void)
+{
+    last_error[0] = '\0';
+}
+
 uint32_t fp8r_version(void)
 {
     return FP8R_VERSION;
