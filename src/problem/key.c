@@ -33,15 +33,21 @@ void fp8r_key_init(const fp8r_problem *problem, int mode, struct fp8r_key *key)
     };
 }
 
-/* Multiply and fold, a word at a time. The constants are odd 64-bit numbers without pattern (digits of pi). */
+/* Multiply and fold, in four lanes so that the multiplications overlap. The constants are odd 64-bit numbers without
+ * pattern (digits of pi). */
 uint64_t fp8r_hash_words(const void *words, size_t bytes)
 {
     const unsigned char *at = words;
-    uint64_t hash = 0x243F6A8885A308D3u;
+    uint64_t lanes[4] = {0x243F6A8885A308D3u, 0xA4093822299F31D1u, 0x082EFA98EC4E6C89u, 0x452821E638D01377u};
     for (size_t i = 0; i < bytes; i += 8) {
-        uint64_t word;
+        uint64_t word, *lane = &lanes[i / 8 % 4];
         memcpy(&word, at + i, 8);
-        hash = (hash ^ word) * 0x13198A2E03707345u;
+        *lane = (*lane ^ word) * 0x13198A2E03707345u;
+        *lane ^= *lane >> 32;
+    }
+    uint64_t hash = lanes[0];
+    for (int i = 1; i < 4; i++) {
+        hash = (hash ^ lanes[i]) * 0x13198A2E03707345u;
         hash ^= hash >> 32;
     }
     return hash;

@@ -14,15 +14,21 @@ struct span {
     bool is_regular; /* the fields describe the bytes exactly */
 };
 
+static uintptr_t last_byte(const void *data, const fp8r_operand *operand, const int64_t extents[3])
+{
+    const int64_t strides[3] = {operand->batch_stride, operand->row_stride, operand->col_stride};
+    int64_t last = 0;
+    (void)fp8r_size_last(extents, strides, &last); /* validation has bounded it */
+    return (uintptr_t)data + ((uintptr_t)last + 1) * (uintptr_t)fp8r_dtype_bytes(operand->dtype) - 1;
+}
+
+/* Folds the dimensions from the smallest stride up: each extends the run, or is the one that repeats it. */
 static struct span span_of(const void *data, const fp8r_operand *operand, const int64_t extents[3])
 {
     uintptr_t bytes = (uintptr_t)fp8r_dtype_bytes(operand->dtype);
     const int64_t strides[3] = {operand->batch_stride, operand->row_stride, operand->col_stride};
-    int64_t last = 0, run = 1, pitch = 0;
+    int64_t left[3] = {extents[0], extents[1], extents[2]}, run = 1, pitch = 0;
     bool is_regular = true;
-    (void)fp8r_size_last(extents, strides, &last); /* validation has bounded it */
-    /* Fold the dimensions from the smallest stride up: each extends the run, or is the one that repeats it. */
-    int64_t left[3] = {extents[0], extents[1], extents[2]};
     for (int done = 0; done < 3; done++) {
         int next = -1;
         for (int i = 0; i < 3; i++)
@@ -38,9 +44,8 @@ static struct span span_of(const void *data, const fp8r_operand *operand, const 
             is_regular = false;
         left[next] = 1;
     }
-    uintptr_t first = (uintptr_t)data;
-    return (struct span){.first = first,
-                         .last = first + ((uintptr_t)last + 1) * bytes - 1,
+    return (struct span){.first = (uintptr_t)data,
+                         .last = last_byte(data, operand, extents),
                          .run_bytes = (uintptr_t)run * bytes,
                          .pitch_bytes = (uintptr_t)pitch * bytes,
                          .is_regular = is_regular};
@@ -63,9 +68,9 @@ static bool owns_any(const struct span *span, uintptr_t low, uintptr_t high)
 bool fp8r_overlap_certain(const void *out, const fp8r_operand *out_layout, const void *in,
                           const fp8r_operand *in_layout, const int64_t out_extents[3], const int64_t in_extents[3])
 {
+    if (last_byte(out, out_layout, out_extents) < (uintptr_t)in || last_byte(in, in_layout, in_extents) < (uintptr_t)out)
+        return false; /* nearly always */
     struct span a = span_of(out, out_layout, out_extents), b = span_of(in, in_layout, in_extents);
-    if (a.last < b.first || b.last < a.first)
-        return false;
     if (!a.is_regular || !b.is_regular)
         return a.first == b.first || a.last == b.last; /* elements stand at both ends of every span */
     uintptr_t low = a.first > b.first ? a.first : b.first, high = a.last < b.last ? a.last : b.last;

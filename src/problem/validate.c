@@ -291,18 +291,18 @@ static fp8r_status check_presence(const fp8r_problem *problem, const fp8r_pointe
     return FP8R_OK;
 }
 
-static fp8r_status check_overlap(const fp8r_problem *problem, const fp8r_pointers *pointers)
+static fp8r_status check_overlap(const fp8r_problem *problem, int64_t m, const fp8r_pointers *pointers)
 {
-    const int64_t out_extents[3] = {problem->batch, problem->m, problem->n};
+    const int64_t out_extents[3] = {problem->batch, m, problem->n};
     const struct {
         const char *name;
         const void *pointer;
         const fp8r_operand *operand;
         int64_t extents[3];
     } inputs[] = {
-        {"a", pointers->a, &problem->a, {problem->batch, problem->m, problem->k}},
+        {"a", pointers->a, &problem->a, {problem->batch, m, problem->k}},
         {"b", pointers->b, &problem->b, {problem->batch, problem->k, problem->n}},
-        {"scale_a", pointers->scale_a, &problem->scale_a, {problem->batch, problem->m, 1}},
+        {"scale_a", pointers->scale_a, &problem->scale_a, {problem->batch, m, 1}},
         {"scale_b", pointers->scale_b, &problem->scale_b, {problem->batch, 1, problem->n}},
         {"bias", pointers->bias, &problem->bias, {problem->batch, 1, problem->n}},
     };
@@ -327,7 +327,7 @@ fp8r_status fp8r_product_init(const fp8r_matmul *matmul, enum fp8r_data data, st
     normalise(matmul, &made);
     if (data == FP8R_DATA_USED && !fp8r_problem_is_empty(&made.problem)) {
         FP8R_TRY(check_presence(&made.problem, &made.pointers));
-        FP8R_TRY(check_overlap(&made.problem, &made.pointers));
+        FP8R_TRY(check_overlap(&made.problem, made.problem.m, &made.pointers));
     }
     *product = made;
     return FP8R_OK;
@@ -362,8 +362,6 @@ fp8r_status fp8r_pointers_check(const fp8r_problem *planned, int64_t m_max, cons
             return INVALID("pointers.%s is aligned to %d bytes: the plan was made for %d", operands[i].name,
                            (int)fp8r_pointer_align(operands[i].pointer), (int)operands[i].operand->align_bytes);
     }
-    fp8r_problem problem = *planned;
-    problem.m = pointers->m;
-    FP8R_TRY(check_presence(&problem, pointers));
-    return check_overlap(&problem, pointers);
+    FP8R_TRY(check_presence(planned, pointers));
+    return check_overlap(planned, pointers->m, pointers);
 }
