@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 static bool copy(const char *name, char **value)
 {
@@ -78,4 +79,13 @@ void fp8r_environment_fini(struct fp8r_environment *environment)
     free(environment->table);
     free(environment->cache_home);
     memset(environment, 0, sizeof *environment);
+}
+
+bool fp8r_environment_process(const char *name, char *value, size_t size)
+{
+    const char *text = getauxval(AT_SECURE) ? NULL : getenv(name);
+    if (!text || !*text || strlen(text) >= size)
+        return false;
+    memcpy(value, text, strlen(text) + 1);
+    return true;
 }

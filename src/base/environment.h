@@ -4,6 +4,7 @@
 #define FP8R_BASE_ENVIRONMENT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Strings are owned; NULL where unset or empty. */
@@ -23,5 +24,9 @@ struct fp8r_environment {
 /* Reads the variables, or leaves all unset where `read` is false. False when out of memory (nothing is kept then). */
 bool fp8r_environment_init(struct fp8r_environment *environment, bool read);
 void fp8r_environment_fini(struct fp8r_environment *environment);
+
+/* Copies one variable that is the whole process's business, not a context's: which file a library is loaded from. False
+ * where it is unset, empty or longer than size - 1, or where the program runs with more rights than its user. */
+bool fp8r_environment_process(const char *name, char *value, size_t size);
 
 #endif
