@@ -161,6 +161,32 @@ FP8R_API void fp8r_context_destroy(fp8r_context *context);
 /* A digest of all that decides (backends, routes, policies): equal on every rank = the same decisions. */
 FP8R_API void fp8r_context_routes_id(const fp8r_context *context, unsigned char id[32]);
 
+/* The facts of the context's device as its backends see them (backend.h); owned by the context. */
+struct fp8r_device_facts;
+FP8R_API const struct fp8r_device_facts *fp8r_context_device(const fp8r_context *context);
+
+/* One row of the list, whatever the problem. Strings are owned by the context. */
+typedef struct fp8r_backend_info {
+    size_t struct_size;
+    const char *name, *description;
+    const char *rev;            /* changes when results or speed may; "" where not built */
+    const char *library;        /* vendor library and version behind it; "" where there is none */
+    const char *const *configs; /* NULL-terminated; empty where not built */
+    int32_t priority;           /* order of defaults, larger first */
+    int32_t is_built, fits;     /* its code is here; it may run on this device */
+    int32_t reason;             /* FP8R_REASON_* where it does not fit, else 0 */
+    char sentence[256];         /* the reason in words */
+} fp8r_backend_info;
+
+/* How many rows there are, ours and outside ones, in the order of defaults; and one of them. info->struct_size is set
+ * by the caller. Errors: INVALID_ARGUMENT. */
+FP8R_API size_t fp8r_context_backend_count(const fp8r_context *context);
+FP8R_API FP8R_NODISCARD fp8r_status fp8r_context_backend(const fp8r_context *context, size_t index,
+                                                         fp8r_backend_info *info);
+
+/* The route files in use, in the order in which they were read; NULL behind the last. Owned by the context. */
+FP8R_API const char *fp8r_context_route_file(const fp8r_context *context, size_t index);
+
 /* ---- Plain products ---------------------------------------------------------------------------------------------- */
 
 /* Runs one product on the backend that the routes choose (see fp8r_explain).

@@ -1,0 +1,57 @@
+/* What a context holds, for people and tuners: device facts, backends, route files.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "api/context.h"
+#include "base/reason.h"
+#include "base/status.h"
+
+const struct fp8r_device_facts *fp8r_context_device(const fp8r_context *context)
+{
+    return context ? &context->device : NULL;
+}
+
+size_t fp8r_context_backend_count(const fp8r_context *context)
+{
+    return context ? (size_t)context->registry.count : 0;
+}
+
+static const char *library_of(const struct fp8r_row *row)
+{
+    const char *library = row->fits && row->backend.library ? row->backend.library(row->backend.user) : NULL;
+    return library ? library : "";
+}
+
+fp8r_status fp8r_context_backend(const fp8r_context *context, size_t index, fp8r_backend_info *info)
+{
+    static const char *const none[] = {NULL};
+    if (!context)
+        return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "context is NULL");
+    if (!info)
+        return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "info is NULL");
+    if (info->struct_size != sizeof *info)
+        return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "info->struct_size is %zu: set it to sizeof(fp8r_backend_info), "
+                                                      "%zu", info->struct_size, sizeof *info);
+    if (index >= fp8r_context_backend_count(context))
+        return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "index is %zu: the context has %d backends", index,
+                         context->registry.count);
+    const struct fp8r_row *row = &context->registry.rows[index];
+    *info = (fp8r_backend_info){.struct_size = sizeof *info,
+                                .name = row->backend.name,
+                                .description = row->backend.description,
+                                .rev = row->backend.rev,
+                                .library = library_of(row),
+                                .configs = row->is_built ? row->backend.configs : none,
+                                .priority = row->backend.priority,
+                                .is_built = row->is_built,
+                                .fits = row->fits,
+                                .reason = row->fits ? FP8R_REASON_NONE : row->reason.code};
+    if (!row->fits)
+        fp8r_reason_sentence(&row->reason, info->sentence, sizeof info->sentence);
+    return FP8R_OK;
+}
+
+const char *fp8r_context_route_file(const fp8r_context *context, size_t index)
+{
+    return context && index < (size_t)context->table.file_count ? context->table.files[index] : NULL;
+}
