@@ -118,6 +118,13 @@ static void set_router(struct fp8r_context *context, const fp8r_context_options 
         fp8r_log_line(&context->log, FP8R_LOG_WARNING, "FP8ROUTE_BACKEND is ignored: %s", fp8r_last_error());
 }
 
+/* A trace that cannot be written is warned about; products run all the same. */
+static void open_trace(struct fp8r_context *context)
+{
+    if (context->environment.trace && fp8r_trace_create(context->environment.trace, &context->trace) != FP8R_OK)
+        fp8r_log_line(&context->log, FP8R_LOG_WARNING, "%s", fp8r_last_error());
+}
+
 static fp8r_status fill(struct fp8r_context *context, fp8r_device device, const fp8r_context_options *options)
 {
     FP8R_TRY(check_options(options));
@@ -131,6 +138,7 @@ static fp8r_status fill(struct fp8r_context *context, fp8r_device device, const 
     fp8r_registry_gate(&context->registry, &context->device, context->environment.deny, true);
     FP8R_TRY(load_routes(context, options));
     set_router(context, options);
+    open_trace(context);
     make_routes_id(context);
     return FP8R_OK;
 }
@@ -175,6 +183,7 @@ void fp8r_context_destroy(fp8r_context *context)
     if (!context)
         return;
     empty_cache(&context->cache);
+    fp8r_trace_destroy(context->trace);
     fp8r_space_fini(&context->space);
     fp8r_pool_destroy(context->pool);
     fp8r_table_fini(&context->table);

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "api/space.h"
+#include "api/trace.h"
 #include "base/environment.h"
 #include "base/log.h"
 #include "base/pool.h"
@@ -41,6 +42,7 @@ struct fp8r_context {
     unsigned char routes_id[32];
     _Atomic uint64_t reported; /* rows whose failure to prepare has been logged, by bit */
     _Atomic bool forced_reported;
+    struct fp8r_trace *trace; /* NULL = not asked for */
     struct fp8r_space space;
     struct fp8r_cache cache;
 };

@@ -272,6 +272,8 @@ fp8r_status fp8r_plan_segment_run(const struct fp8r_plan *plan, const struct fp8
 {
     const struct fp8r_context *context = plan->context;
     const fp8r_backend *backend = &context->registry.rows[segment->row].backend;
+    if (context->trace)
+        fp8r_trace_count(context->trace, problem, false);
     if (context->log.verbose > 1)
         fp8r_log_line(&context->log, FP8R_LOG_DEBUG, "run M=%lld on %s", (long long)problem->m, segment->label);
     return backend->run(backend->user, &context->services, segment->state, problem, segment->config, pointers,

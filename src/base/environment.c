@@ -55,7 +55,8 @@ bool fp8r_environment_init(struct fp8r_environment *environment, bool read)
     if (!read)
         return true;
     if (!copy("FP8ROUTE_BACKEND", &environment->backend) || !copy("FP8ROUTE_DENY", &environment->deny) ||
-        !copy("FP8ROUTE_TABLE", &environment->table) || !cache_home(environment)) {
+        !copy("FP8ROUTE_TABLE", &environment->table) || !copy("FP8ROUTE_TRACE", &environment->trace) ||
+        !cache_home(environment)) {
         fp8r_environment_fini(environment);
         return false;
     }
@@ -67,7 +68,8 @@ bool fp8r_environment_init(struct fp8r_environment *environment, bool read)
     if (unrouted && *unrouted && !environment->unrouted_error)
         snprintf(environment->complaint, sizeof environment->complaint,
                  "FP8ROUTE_UNROUTED=%.40s is ignored: the one value it takes is error", unrouted);
-    environment->is_used = environment->backend || environment->deny || environment->table || environment->verbose ||
+    environment->is_used = environment->backend || environment->deny || environment->table || environment->trace ||
+                           environment->verbose ||
                            environment->unrouted_error || environment->complaint[0];
     return true;
 }
@@ -77,6 +79,7 @@ void fp8r_environment_fini(struct fp8r_environment *environment)
     free(environment->backend);
     free(environment->deny);
     free(environment->table);
+    free(environment->trace);
     free(environment->cache_home);
     memset(environment, 0, sizeof *environment);
 }

@@ -12,6 +12,7 @@ struct fp8r_environment {
     char *backend;        /* FP8ROUTE_BACKEND=name[:config] */
     char *deny;           /* FP8ROUTE_DENY=name,... */
     char *table;          /* FP8ROUTE_TABLE=file */
+    char *trace;          /* FP8ROUTE_TRACE=file */
     char *cache_home;     /* XDG_CACHE_HOME, or HOME/.cache */
     int32_t verbose;      /* FP8ROUTE_VERBOSE=0|1|2 */
     int32_t threads;      /* FP8ROUTE_THREADS=N, 0 = not given */
