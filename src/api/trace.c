@@ -92,8 +92,11 @@ void fp8r_trace_count(struct fp8r_trace *trace, const fp8r_problem *problem, boo
     uint64_t hash = fp8r_hash_words(text, sizeof text);
     pthread_mutex_lock(&trace->mutex);
     struct met *met = find(trace, text, hash, is_captured);
-    if (met && (++met->count & (met->count - 1)) == 0)
-        write_line(trace, met);
+    if (met) {
+        met->count++;
+        if ((met->count & (met->count - 1)) == 0) /* a power of two */
+            write_line(trace, met);
+    }
     pthread_mutex_unlock(&trace->mutex);
 }
 
