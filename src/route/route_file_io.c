@@ -78,9 +78,10 @@ fp8r_status fp8r_route_file_read(const char *path, struct fp8r_route_file *file)
 /* Makes the directories above path. One that cannot be made shows when the file is opened. */
 static fp8r_status make_directories(const char *path)
 {
-    char *prefix = strdup(path);
+    char *prefix = malloc(strlen(path) + 1);
     if (!prefix)
         return fp8r_fail_memory("a path");
+    memcpy(prefix, path, strlen(path) + 1);
     for (char *slash = strchr(prefix + (*prefix == '/'), '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         (void)mkdir(prefix, 0777);
@@ -128,19 +129,18 @@ static fp8r_status write_all(const char *path, int descriptor, const char *text)
     return fsync(descriptor) == 0 ? FP8R_OK : io_failure(path, "cannot be written", errno);
 }
 
-/* The new name is on the disk once its directory is. Not every file system can do that, and the file is whole anyway. */
-static void sync_directory(const char *path)
+/* The new name is on the disk once its directory is. Not every file system can do that, and the file is whole anyway.
+ * beside: a path in that directory, cut here. */
+static void sync_directory(char *beside)
 {
-    char *directory = strdup(path);
-    char *slash = directory ? strrchr(directory, '/') : NULL;
+    char *slash = strrchr(beside, '/');
     if (slash)
-        slash[slash == directory] = '\0';
-    int opened = directory ? open(slash ? directory : ".", O_RDONLY | O_CLOEXEC | O_DIRECTORY) : -1;
+        slash[slash == beside] = '\0';
+    int opened = open(slash ? beside : ".", O_RDONLY | O_CLOEXEC | O_DIRECTORY);
     if (opened >= 0) {
         (void)fsync(opened);
         close(opened);
     }
-    free(directory);
 }
 
 static fp8r_status replace(const char *path, const char *text)
@@ -158,7 +158,7 @@ static fp8r_status replace(const char *path, const char *text)
     if (status == FP8R_OK && rename(beside, path) != 0)
         status = io_failure(path, "cannot be replaced", errno);
     if (status == FP8R_OK)
-        sync_directory(path);
+        sync_directory(beside);
     else
         (void)unlink(beside);
     free(beside);

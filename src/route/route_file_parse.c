@@ -357,10 +357,12 @@ static fp8r_status finish(struct parser *parser)
             return fp8r_fail(FP8R_ERROR_FORMAT, "%.200s, line %d: the entry of line %d is there again: one entry a family",
                              parser->lines.name, one > other ? one : other, one > other ? other : one);
     }
+    size_t name_bytes = strlen(parser->lines.name) + 1;
     table->files = malloc(sizeof *table->files);
-    char *name = table->files ? strdup(parser->lines.name) : NULL;
+    char *name = table->files ? malloc(name_bytes) : NULL;
     if (!name)
         return fp8r_fail_memory("a route file's name");
+    memcpy(name, parser->lines.name, name_bytes);
     table->files[table->file_count++] = name;
     table->entries = malloc((parser->count ? parser->count : 1) * sizeof *table->entries);
     if (!table->entries)

@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,6 +64,8 @@ fp8r_status fp8r_routes_load_directory(const char *directory, const struct fp8r_
     struct dirent **names = NULL;
     fp8r_status status = FP8R_OK;
     int count = scandir(directory, &names, is_route_file, compare_names);
+    if (count < 0 && errno == ENOMEM)
+        return fp8r_fail_memory("the names of route files");
     if (count < 0)
         fp8r_log_line(log, FP8R_LOG_DEBUG, "routes: no directory %s", directory);
     for (int i = 0; i < count; i++) {
@@ -87,30 +90,41 @@ static bool is_directory(const char *path)
     return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
 }
 
+/* The file that this code was loaded from; NULL where it cannot be told. A program that was started by a bare name has
+ * that for its path, libraries always have a whole one. */
+static char *own_path(void)
+{
+    static const char anchor; /* any object of this library */
+    Dl_info info;
+    if (!dladdr(&anchor, &info) || !info.dli_fname)
+        return NULL;
+    return realpath(strchr(info.dli_fname, '/') ? info.dli_fname : "/proc/self/exe", NULL);
+}
+
 /* PREFIX/share/fp8route/routes, where this library was loaded from PREFIX/lib or PREFIX/lib/TRIPLET: an install that was
- * moved keeps its routes. NULL where there is no such directory. */
-static char *relocated_directory(void)
+ * moved keeps its routes. *directory stays NULL where there is no such directory, otherwise it is the caller's to free. */
+static fp8r_status find_relocated(char **directory)
 {
     static const char beside[] = "/share/fp8route/routes";
-    Dl_info info;
-    static const char anchor; /* any object of this library */
-    char *library = dladdr(&anchor, &info) && info.dli_fname ? realpath(info.dli_fname, NULL) : NULL;
-    char *path = library ? malloc(strlen(library) + sizeof beside) : NULL;
-    bool found = false;
-    for (int i = 0; path && i < 3 && !found; i++) {
-        char *slash = strrchr(library, '/');
-        if (!slash)
-            break;
-        *slash = '\0';
-        if (i == 0) /* the directory of the library itself */
-            continue;
+    char *library = own_path();
+    if (!library)
+        return FP8R_OK;
+    char *path = malloc(strlen(library) + sizeof beside);
+    char *slash = strrchr(library, '/');
+    if (!path) {
+        free(library);
+        return fp8r_fail_memory("a path");
+    }
+    for (int level = 0; slash && !*directory && level < 3; level++, slash = strrchr(library, '/')) {
+        *slash = '\0'; /* first the library's own name, then lib, then lib/TRIPLET's lib */
         snprintf(path, strlen(library) + sizeof beside, "%s%s", library, beside);
-        found = is_directory(path);
+        if (level > 0 && is_directory(path))
+            *directory = path;
     }
     free(library);
-    if (!found)
+    if (!*directory)
         free(path);
-    return found ? path : NULL;
+    return FP8R_OK;
 }
 
 bool fp8r_routes_user_path(const struct fp8r_environment *environment, const struct fp8r_identity *identity, char *path,
@@ -135,7 +149,8 @@ static fp8r_status load_all(const struct fp8r_environment *environment, const st
     if (fp8r_routes_user_path(environment, identity, user, sizeof user))
         FP8R_TRY(load(user, FP8R_LOG_DEBUG, identity, log, table));
     FP8R_TRY(fp8r_routes_load_directory(FP8R_SYSTEM_ROUTES, identity, log, table));
-    char *relocated = relocated_directory();
+    char *relocated = NULL;
+    FP8R_TRY(find_relocated(&relocated));
     fp8r_status status =
         fp8r_routes_load_directory(relocated ? relocated : FP8R_SHIPPED_ROUTES, identity, log, table);
     free(relocated);
