@@ -239,10 +239,13 @@ static fp8r_status place(fp8r_matrix *matrix, bool inner_is_col, bool outer_firs
 {
     bool contiguous_col = inner_is_col != outer_first;
     int64_t line = contiguous_col ? matrix->cols : matrix->rows, lines = contiguous_col ? matrix->rows : matrix->cols;
-    int64_t step = inner == PAD ? 16 : inner == UNSET ? 1 : inner, padded = 0;
+    int64_t any = lines > 1 ? 16 : 0; /* a single line is of the strided class only where it repeats one element */
+    int64_t step = inner == PAD ? any : inner == UNSET ? 1 : inner, padded = 0;
     if (!fp8r_size_mul(line, step, &padded) || !fp8r_size_add(padded, 32, &padded))
         return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "problem: its sizes span more than 64 bits count");
     int64_t packed = padded - 32;
+    if (inner == PAD && line == 1) /* and lines of one element where they repeat it */
+        packed = 0;
     pitch = pitch == PAD ? fp8r_size_round_up(packed + 1, 16) : pitch == UNSET ? packed : pitch;
     matrix->col_stride = contiguous_col ? step : pitch;
     matrix->row_stride = contiguous_col ? pitch : step;

@@ -1,0 +1,100 @@
+# The front door: looks for what is needed, installs it where it may, and calls CMake, which only builds what it is told.
+# `make help` lists the targets. SPDX-License-Identifier: Apache-2.0
+PREFIX ?= /usr/local
+DESTDIR ?=
+BUILD ?= build
+WERROR ?= OFF
+FUZZ_SECONDS ?= 10
+CTEST = ctest --output-on-failure
+CONFIGURE = cmake -S . -G Ninja -DFP8R_WERROR=$(WERROR)
+
+# Without cmocka everything but the tests is built.
+tests_if_possible = $$(pkg-config --exists cmocka && echo ON || echo OFF)
+
+.PHONY: build demo test test-full bench install check-asan check-tsan check-includes check-abi abi-baseline fuzz \
+	fuzz-coverage fuzz-planted test-aarch64 clean help
+
+build:
+	@scripts/packages build
+	$(CONFIGURE) -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DFP8R_TESTS=$(tests_if_possible)
+	cmake --build $(BUILD)
+
+demo: build
+	scripts/demo $(BUILD)/tool/fp8route
+
+# Everything that is due on every change.
+test:
+	@scripts/packages build test
+	$(CONFIGURE) -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DFP8R_TESTS=ON
+	cmake --build $(BUILD)
+	cd $(BUILD) && $(CTEST) -LE full
+
+# The same and the slow parts.
+test-full: test
+	cd $(BUILD) && $(CTEST) -L full
+
+bench: build
+	cmake --build $(BUILD) --target bench
+
+install:
+	@scripts/packages build
+	$(CONFIGURE) -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DFP8R_TESTS=$(tests_if_possible)
+	cmake --build $(BUILD)
+	DESTDIR=$(DESTDIR) cmake --install $(BUILD)
+
+# Address and undefined-behaviour sanitizers. Tests that measure time or build other programs are left out.
+check-asan:
+	@scripts/packages build test
+	$(CONFIGURE) -B build-asan -DFP8R_SANITIZE=address,undefined
+	cmake --build build-asan
+	cd build-asan && $(CTEST) -LE 'full|timing|script'
+
+# The thread sanitizer, on the tests in which threads meet.
+check-tsan:
+	@scripts/packages build test
+	$(CONFIGURE) -B build-tsan -DFP8R_SANITIZE=thread
+	cmake --build build-tsan
+	cd build-tsan && $(CTEST) -L threads
+
+check-includes:
+	scripts/check_includes .
+
+check-abi: build
+	scripts/check_abi $(BUILD)
+
+abi-baseline: build
+	scripts/check_abi --write $(BUILD)
+
+# Replays every corpus, then looks for new inputs for FUZZ_SECONDS a target.
+fuzz:
+	@scripts/packages build fuzz
+	scripts/fuzz run $(FUZZ_SECONDS)
+
+fuzz-coverage:
+	@scripts/packages build test fuzz
+	scripts/fuzz coverage
+
+fuzz-planted:
+	@scripts/packages build fuzz
+	scripts/fuzz planted
+
+# Cross-built for aarch64, run under emulation; skipped by name where the tools cannot be had.
+test-aarch64:
+	scripts/test_aarch64
+
+clean:
+	cmake -E rm -rf $(BUILD) build-asan build-tsan build-fuzz build-coverage build-planted build-aarch64
+
+help:
+	@echo 'make               build the library and the program into $(BUILD)/'
+	@echo 'make demo          build, tune a few real layers for a minute, show what is chosen and why'
+	@echo 'make test          build and run the tests;  make test-full: the slow ones, too'
+	@echo 'make bench         measure every bar of the CPU backends'
+	@echo 'make install       PREFIX=/usr/local DESTDIR='
+	@echo 'make check-asan    tests under the address and undefined-behaviour sanitizers'
+	@echo 'make check-tsan    threaded tests under the thread sanitizer'
+	@echo 'make check-abi     compare the exported interface with the committed one'
+	@echo 'make fuzz          replay the corpora, then $(FUZZ_SECONDS) s of fuzzing a parser'
+	@echo 'make fuzz-coverage line coverage of each parser;  make fuzz-planted: are planted bugs found?'
+	@echo 'make test-aarch64  cross-build for aarch64, test under emulation'
+	@echo 'make clean         remove the build folders'
