@@ -41,3 +41,14 @@ int fp8r_tool_error_memory(struct fp8r_tool_error *error, const char *what)
 {
     return fp8r_tool_error_set(error, FP8R_EXIT_INTERNAL, "out of memory: no room for %s", what);
 }
+
+int fp8r_exit_worse(int a, int b)
+{
+    static const int worst_first[] = {FP8R_EXIT_INTERRUPTED, FP8R_EXIT_USAGE,        FP8R_EXIT_INTERNAL,
+                                      FP8R_EXIT_BAD_DATA,    FP8R_EXIT_FAILED,       FP8R_EXIT_INCONCLUSIVE,
+                                      FP8R_EXIT_UNMEASURED,  FP8R_EXIT_GOOD};
+    for (size_t i = 0; i < sizeof worst_first / sizeof *worst_first; i++)
+        if (a == worst_first[i] || b == worst_first[i])
+            return worst_first[i];
+    return FP8R_EXIT_INTERNAL;
+}
