@@ -1,0 +1,122 @@
+/* Samples in memory: cases by machine and problem, pairs by run and round.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "tune/samples.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tune/samples_grow.h"
+
+const char *sample_phase_name(int phase)
+{
+    static const char *const names[] = {"grid", "border", "confirm", "gate", "audit"};
+    return phase >= 0 && phase < SAMPLE_PHASES ? names[phase] : "unknown";
+}
+
+void samples_fini(struct samples *samples)
+{
+    for (size_t i = 0; i < samples->case_count; i++) {
+        for (int j = 0; j < samples->cases[i].count; j++)
+            free(samples->cases[i].candidates[j].samples);
+        free(samples->cases[i].candidates);
+    }
+    for (int i = 0; i < samples->machine_count; i++)
+        fp8r_route_file_fini(&samples->machines[i]);
+    free(samples->machines);
+    free(samples->runs);
+    free(samples->cases);
+    free(samples->index);
+    memset(samples, 0, sizeof *samples);
+}
+
+static uint64_t hash_of(int machine, const char *problem)
+{
+    uint64_t hash = 0xCBF29CE484222325u ^ (uint64_t)machine; /* FNV-1a */
+    for (; *problem; problem++)
+        hash = (hash ^ (unsigned char)*problem) * 0x100000001B3u;
+    return hash ^ hash >> 32;
+}
+
+static size_t *find_slot(const struct samples *samples, int machine, const char *problem)
+{
+    for (uint64_t at = hash_of(machine, problem);; at++) {
+        size_t *slot = &samples->index[at & (samples->index_size - 1)];
+        if (*slot == 0)
+            return slot;
+        const struct sample_case *it = &samples->cases[*slot - 1];
+        if (it->machine == machine && strcmp(it->problem, problem) == 0)
+            return slot;
+    }
+}
+
+struct sample_case *samples_find(const struct samples *samples, int machine, const char *problem)
+{
+    size_t found = samples->index_size > 0 ? *find_slot(samples, machine, problem) : 0;
+    return found > 0 ? &samples->cases[found - 1] : NULL;
+}
+
+static bool reindex(struct samples *samples)
+{
+    size_t size = samples->index_size > 0 ? 2 * samples->index_size : 64;
+    size_t *index = calloc(size, sizeof *index);
+    if (!index)
+        return false;
+    free(samples->index);
+    samples->index = index;
+    samples->index_size = size;
+    for (size_t i = 0; i < samples->case_count; i++)
+        *find_slot(samples, samples->cases[i].machine, samples->cases[i].problem) = i + 1;
+    return true;
+}
+
+bool samples_add_case(struct samples *samples, const struct sample_case *it)
+{
+    if (!samples_grow(&samples->cases, samples->case_count, &samples->case_capacity))
+        return false;
+    if (2 * (samples->case_count + 1) > samples->index_size && !reindex(samples))
+        return false;
+    samples->cases[samples->case_count] = *it;
+    *find_slot(samples, it->machine, it->problem) = samples->case_count + 1;
+    samples->case_count++;
+    return true;
+}
+
+int sample_case_candidate(const struct sample_case *it, const char *name)
+{
+    for (int i = 0; i < it->count; i++)
+        if (strcmp(it->candidates[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+/* Samples of a candidate stand in the order of runs; within one, rounds of a phase ascend. */
+static const struct sample *partner(const struct sample_candidate *other, const struct sample *sample, size_t *from)
+{
+    for (size_t step = 0; step < other->count; step++) {
+        size_t i = (*from + step) % other->count;
+        const struct sample *it = &other->samples[i];
+        if (it->run == sample->run && it->phase == sample->phase && it->round == sample->round) {
+            *from = (i + 1) % other->count; /* the next one is most often right behind */
+            return it;
+        }
+    }
+    return NULL;
+}
+
+size_t sample_pairs(const struct sample_candidate *a, const struct sample_candidate *b, int phase, double *a_us,
+                    double *b_us, size_t capacity)
+{
+    size_t pairs = 0, from = 0;
+    for (size_t i = 0; i < a->count && pairs < capacity; i++) {
+        const struct sample *other;
+        if (phase != SAMPLE_PHASES && a->samples[i].phase != phase)
+            continue;
+        other = partner(b, &a->samples[i], &from);
+        if (!other)
+            continue;
+        a_us[pairs] = a->samples[i].us;
+        b_us[pairs] = other->us;
+        pairs++;
+    }
+    return pairs;
+}

@@ -1,0 +1,366 @@
+/* Reading sample files. Lines of samples are taken apart by hand (there are millions); all others by jansson.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "tune/samples.h"
+#include "tune/samples_grow.h"
+
+enum { CANDIDATES_MAX = 4096, CASES_MAX = 1 << 24 };
+
+/* One file under way. */
+struct reader {
+    struct samples *samples;
+    const char *path;
+    long line;
+    int run;                              /* index of the file's present run; -1 before the first */
+    size_t *cases;                        /* the run's case numbers -> cases */
+    size_t case_count, case_capacity;
+    struct fp8r_tool_error *error;
+};
+
+static int reject(const struct reader *reader, const char *expected)
+{
+    return fp8r_tool_error_set(reader->error, FP8R_EXIT_BAD_DATA, "%s, line %ld: expected %s", reader->path,
+                               reader->line, expected);
+}
+
+static int no_memory(const struct reader *reader)
+{
+    return fp8r_tool_error_memory(reader->error, "samples");
+}
+
+/* ---- Samples ---- */
+
+static bool skip(const char **at, const char *text)
+{
+    size_t length = strlen(text);
+    if (strncmp(*at, text, length) != 0)
+        return false;
+    *at += length;
+    return true;
+}
+
+static bool take_number(const char **at, int64_t limit, int64_t *number)
+{
+    int64_t value = 0;
+    const char *start = *at;
+    for (; **at >= '0' && **at <= '9'; (*at)++) {
+        value = value * 10 + (**at - '0');
+        if (value > limit)
+            return false;
+    }
+    *number = value;
+    return *at > start;
+}
+
+static bool take_phase(const char **at, int *phase)
+{
+    for (*phase = 0; *phase < SAMPLE_PHASES; (*phase)++)
+        if (skip(at, sample_phase_name(*phase)))
+            return true;
+    return false;
+}
+
+/* Microseconds with six decimals, as the writer gives them: locale-free. */
+static bool take_us(const char **at, double *us)
+{
+    int64_t whole, millionths;
+    const char *start;
+    if (!take_number(at, INT64_MAX / 20000000, &whole) || !skip(at, "."))
+        return false;
+    start = *at;
+    if (!take_number(at, 999999, &millionths) || *at - start != 6)
+        return false;
+    *us = (double)(whole * 1000000 + millionths) / 1e6;
+    return *us > 0;
+}
+
+struct parts {
+    int64_t number, candidate, round, mhz;
+    int phase;
+    double us;
+};
+
+static bool take_sample(const char *line, struct parts *parts)
+{
+    const char *at = line;
+    return skip(&at, "{\"record\":\"sample\",\"case\":") && take_number(&at, CASES_MAX, &parts->number) &&
+           skip(&at, ",\"candidate\":") && take_number(&at, CANDIDATES_MAX, &parts->candidate) &&
+           skip(&at, ",\"phase\":\"") && take_phase(&at, &parts->phase) && skip(&at, "\",\"round\":") &&
+           take_number(&at, INT32_MAX, &parts->round) && skip(&at, ",\"us\":") && take_us(&at, &parts->us) &&
+           skip(&at, ",\"mhz\":") && take_number(&at, INT16_MAX, &parts->mhz) && strcmp(at, "}") == 0;
+}
+
+/* The case of a number of the present run, and the candidate in it. */
+static struct sample_candidate *locate(const struct reader *reader, int64_t number, int64_t candidate,
+                                       struct sample_case **it)
+{
+    if (number < 0 || (size_t)number >= reader->case_count)
+        return NULL;
+    *it = &reader->samples->cases[reader->cases[number]];
+    return candidate >= 0 && candidate < (*it)->count ? &(*it)->candidates[candidate] : NULL;
+}
+
+static int add_sample(struct reader *reader, const char *line)
+{
+    struct parts parts;
+    struct sample_case *it;
+    if (!take_sample(line, &parts))
+        return reject(reader, "a sample's fields: case, candidate, phase, round, us (six decimals, > 0), mhz");
+    struct sample_candidate *candidate = locate(reader, parts.number, parts.candidate, &it);
+    if (!candidate)
+        return reject(reader, "a case and a candidate that an earlier line of this run announced");
+    if (!samples_grow(&candidate->samples, candidate->count, &candidate->capacity))
+        return no_memory(reader);
+    candidate->samples[candidate->count++] = (struct sample){.us = parts.us,
+                                                             .run = reader->run,
+                                                             .round = (int32_t)parts.round,
+                                                             .phase = (int16_t)parts.phase,
+                                                             .mhz = (int16_t)parts.mhz};
+    return FP8R_EXIT_GOOD;
+}
+
+/* ---- Runs ---- */
+
+static bool is_same_machine(const struct fp8r_route_file *a, const struct fp8r_route_file *b)
+{
+    char line[256];
+    return a->mode == b->mode && a->is_cold == b->is_cold && a->is_quick == b->is_quick &&
+           fp8r_identity_fits(&a->identity, &b->identity, line, sizeof line) &&
+           fp8r_identity_fits(&b->identity, &a->identity, line, sizeof line);
+}
+
+static int add_machine(struct reader *reader, const char *text, int *machine)
+{
+    struct samples *samples = reader->samples;
+    struct fp8r_route_file file;
+    if (fp8r_route_file_parse("machine", text, strlen(text), &file) != FP8R_OK)
+        return fp8r_tool_error_set(reader->error, FP8R_EXIT_BAD_DATA, "%s, line %ld: the machine's header: %s",
+                                   reader->path, reader->line, fp8r_last_error());
+    for (*machine = 0; *machine < samples->machine_count; (*machine)++) {
+        if (is_same_machine(&samples->machines[*machine], &file)) {
+            fp8r_route_file_fini(&file);
+            return FP8R_EXIT_GOOD;
+        }
+    }
+    void *grown = realloc(samples->machines, (size_t)(samples->machine_count + 1) * sizeof *samples->machines);
+    if (!grown) {
+        fp8r_route_file_fini(&file);
+        return no_memory(reader);
+    }
+    samples->machines = grown;
+    samples->machines[samples->machine_count++] = file;
+    return FP8R_EXIT_GOOD;
+}
+
+static int add_run(struct reader *reader, json_t *object)
+{
+    struct samples *samples = reader->samples;
+    const char *id, *schema, *text;
+    json_int_t seed;
+    double margin;
+    int machine;
+    if (json_unpack(object, "{s:s, s:s, s:s, s:I, s:F}", "schema", &schema, "run", &id, "machine", &text, "seed", &seed,
+                    "margin", &margin) != 0)
+        return reject(reader, "a run's fields: schema, run, machine, seed, margin");
+    if (strcmp(schema, "fp8route.samples/1") != 0)
+        return reject(reader, "schema fp8route.samples/1: this file is of another version");
+    if (strlen(id) >= sizeof samples->runs->id)
+        return reject(reader, "a run of at most 39 bytes");
+    int code = add_machine(reader, text, &machine);
+    if (code != FP8R_EXIT_GOOD)
+        return code;
+    void *grown = realloc(samples->runs, (size_t)(samples->run_count + 1) * sizeof *samples->runs);
+    if (!grown)
+        return no_memory(reader);
+    samples->runs = grown;
+    struct sample_run *run = &samples->runs[samples->run_count];
+    *run = (struct sample_run){.machine = machine, .seed = (uint64_t)seed, .margin = margin};
+    snprintf(run->id, sizeof run->id, "%s", id);
+    reader->run = samples->run_count++;
+    reader->case_count = 0;
+    return FP8R_EXIT_GOOD;
+}
+
+/* ---- Cases ---- */
+
+static int read_candidates(struct reader *reader, json_t *list, struct sample_case *it)
+{
+    size_t count = json_array_size(list);
+    if (count == 0 || count > CANDIDATES_MAX)
+        return reject(reader, "a case's candidates: an array of 1 to 4096");
+    it->candidates = calloc(count, sizeof *it->candidates);
+    if (!it->candidates)
+        return no_memory(reader);
+    it->count = (int)count;
+    for (size_t i = 0; i < count; i++) {
+        const char *name, *rev;
+        struct sample_candidate *candidate = &it->candidates[i];
+        if (json_unpack(json_array_get(list, i), "{s:s, s:s}", "name", &name, "rev", &rev) != 0 ||
+            strlen(name) >= sizeof candidate->name || strlen(rev) >= sizeof candidate->rev)
+            return reject(reader, "a candidate's name and rev");
+        snprintf(candidate->name, sizeof candidate->name, "%s", name);
+        snprintf(candidate->rev, sizeof candidate->rev, "%s", rev);
+    }
+    return FP8R_EXIT_GOOD;
+}
+
+static int read_case(struct reader *reader, json_t *object, struct sample_case *it)
+{
+    const char *problem;
+    json_t *list;
+    json_int_t number, fallback;
+    fp8r_matmul matmul;
+    struct fp8r_product product;
+    if (json_unpack(object, "{s:I, s:s, s:F, s:I, s:o}", "case", &number, "problem", &problem, "weight", &it->weight,
+                    "default", &fallback, "candidates", &list) != 0)
+        return reject(reader, "a case's fields: case, problem, weight, default, candidates");
+    if (number != (json_int_t)reader->case_count)
+        return reject(reader, "the next case number of this run");
+    if (!(it->weight > 0) || strlen(problem) >= sizeof it->problem)
+        return reject(reader, "a weight above 0 and a problem of at most 255 bytes");
+    if (fp8r_matmul_parse(problem, &matmul) != FP8R_OK ||
+        fp8r_product_init(&matmul, FP8R_DATA_IGNORED, &product) != FP8R_OK)
+        return fp8r_tool_error_set(reader->error, FP8R_EXIT_BAD_DATA, "%s, line %ld: %s", reader->path, reader->line,
+                                   fp8r_last_error());
+    snprintf(it->problem, sizeof it->problem, "%s", problem);
+    it->machine = reader->samples->runs[reader->run].machine;
+    fp8r_key_init(&product.problem, reader->samples->machines[it->machine].mode, &it->key);
+    it->m = product.problem.m;
+    int code = read_candidates(reader, list, it);
+    if (code == FP8R_EXIT_GOOD && (fallback < 0 || fallback >= it->count))
+        code = reject(reader, "default: the number of one of the candidates");
+    it->fallback = (int)fallback;
+    return code;
+}
+
+/* A case that a resumed run announces again must list the same candidates: numbers would mean others otherwise. */
+static bool is_same_list(const struct sample_case *a, const struct sample_case *b)
+{
+    if (a->count != b->count || a->fallback != b->fallback)
+        return false;
+    for (int i = 0; i < a->count; i++)
+        if (strcmp(a->candidates[i].name, b->candidates[i].name) != 0 ||
+            strcmp(a->candidates[i].rev, b->candidates[i].rev) != 0)
+            return false;
+    return true;
+}
+
+static int add_case(struct reader *reader, json_t *object)
+{
+    struct samples *samples = reader->samples;
+    struct sample_case it = {0};
+    int code = read_case(reader, object, &it);
+    struct sample_case *known = code == FP8R_EXIT_GOOD ? samples_find(samples, it.machine, it.problem) : NULL;
+    if (code == FP8R_EXIT_GOOD && known && !is_same_list(known, &it))
+        code = reject(reader, "the same candidates and default as where this problem came before: a backend has changed "
+                              "since, start a new file");
+    if (code == FP8R_EXIT_GOOD && !samples_grow(&reader->cases, reader->case_count, &reader->case_capacity))
+        code = no_memory(reader);
+    if (code == FP8R_EXIT_GOOD && !known && !samples_add_case(samples, &it))
+        code = no_memory(reader);
+    if (code != FP8R_EXIT_GOOD || known)
+        free(it.candidates);
+    if (code == FP8R_EXIT_GOOD)
+        reader->cases[reader->case_count++] = known ? (size_t)(known - samples->cases) : samples->case_count - 1;
+    return code;
+}
+
+static int add_dropped(struct reader *reader, json_t *object)
+{
+    json_int_t number, which;
+    const char *why;
+    struct sample_case *it;
+    if (json_unpack(object, "{s:I, s:I, s:s}", "case", &number, "candidate", &which, "why", &why) != 0)
+        return reject(reader, "the fields case, candidate, why");
+    struct sample_candidate *candidate = locate(reader, number, which, &it);
+    if (!candidate)
+        return reject(reader, "a case and a candidate that an earlier line of this run announced");
+    snprintf(candidate->dropped, sizeof candidate->dropped, "%s", why);
+    return FP8R_EXIT_GOOD;
+}
+
+static int add_done(struct reader *reader, json_t *object)
+{
+    json_int_t number;
+    int noisy;
+    struct sample_case *it;
+    if (json_unpack(object, "{s:I, s:b}", "case", &number, "noisy", &noisy) != 0)
+        return reject(reader, "the fields case, noisy");
+    if (!locate(reader, number, 0, &it))
+        return reject(reader, "a case that an earlier line of this run announced");
+    it->is_done = true;
+    it->is_noisy = noisy != 0;
+    return FP8R_EXIT_GOOD;
+}
+
+/* ---- Lines ---- */
+
+static int read_object(struct reader *reader, const char *line)
+{
+    static const struct {
+        const char *record;
+        int (*add)(struct reader *, json_t *);
+    } records[] = {{"case", add_case}, {"dropped", add_dropped}, {"done", add_done}, {"run", add_run}};
+    json_error_t where;
+    const char *record = "";
+    json_t *object = json_loads(line, JSON_REJECT_DUPLICATES, &where);
+    int code = FP8R_EXIT_BAD_DATA;
+    if (!object)
+        return fp8r_tool_error_set(reader->error, FP8R_EXIT_BAD_DATA, "%s, line %ld: not JSON: %s", reader->path,
+                                   reader->line, where.text);
+    (void)json_unpack(object, "{s:s}", "record", &record);
+    size_t i = 0;
+    while (i < sizeof records / sizeof *records && strcmp(records[i].record, record) != 0)
+        i++;
+    if (i == sizeof records / sizeof *records)
+        code = reject(reader, "a record of run, case, sample, dropped or done");
+    else if (reader->run < 0 && records[i].add != add_run)
+        code = reject(reader, "a run before anything else");
+    else
+        code = records[i].add(reader, object);
+    json_decref(object);
+    return code;
+}
+
+static int read_lines(struct reader *reader, FILE *file)
+{
+    char *line = NULL;
+    size_t size = 0;
+    int code = FP8R_EXIT_GOOD;
+    for (ssize_t length; code == FP8R_EXIT_GOOD && (length = getline(&line, &size, file)) > 0;) {
+        reader->line++;
+        if (line[length - 1] != '\n') /* torn: its process was killed */
+            break;
+        line[length - 1] = '\0';
+        if (strlen(line) != (size_t)length - 1)
+            code = reject(reader, "text without zero bytes");
+        else if (strncmp(line, "{\"record\":\"sample\"", 18) == 0)
+            code = add_sample(reader, line);
+        else
+            code = read_object(reader, line);
+    }
+    free(line);
+    if (code == FP8R_EXIT_GOOD && ferror(file))
+        return fp8r_tool_error_set(reader->error, FP8R_EXIT_BAD_DATA, "%s cannot be read: %s", reader->path,
+                                   strerror(errno));
+    return code;
+}
+
+int samples_read(struct samples *samples, const char *path, struct fp8r_tool_error *error)
+{
+    struct reader reader = {.samples = samples, .path = path, .run = -1, .error = error};
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "%s cannot be opened: %s", path, strerror(errno));
+    int code = read_lines(&reader, file);
+    fclose(file);
+    free(reader.cases);
+    return code;
+}
