@@ -13,9 +13,7 @@
 
 #include <cmocka.h>
 
-#include "model/checkpoint.h"
-#include "model/hf_config.h"
-#include "model/layer_shapes.h"
+#include "model/model_shapes.h"
 #include "model/weights.h"
 
 static long allocations_left = -1; /* negative: all succeed */
@@ -54,15 +52,27 @@ void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
     return refuses() ? NULL : __real_aligned_alloc(alignment, bytes);
 }
 
+/* The layers and families of a model, both ways; in between a failure nothing may have been appended. */
+static int model_list(const char *hf_config, const char *safetensors, struct fp8r_tool_error *error)
+{
+    struct fp8r_model model = {0};
+    struct fp8r_projection_list layers = {0}, families = {0};
+    int rc = fp8r_model_open(hf_config, &safetensors, hf_config == NULL ? 1 : 0, &model, error);
+    if (rc == 0) rc = fp8r_model_shapes(&model, "1,2", false, &layers, error);
+    if (rc != 0) assert_int_equal(layers.count, 0);
+    if (rc == 0) {
+        rc = fp8r_projection_list_families(&layers, &families, error);
+        if (rc != 0) assert_int_equal(families.count, 0);
+    }
+    fp8r_projection_list_fini(&families);
+    fp8r_projection_list_fini(&layers);
+    fp8r_model_fini(&model);
+    return rc;
+}
+
 static int config_list(struct fp8r_tool_error *error)
 {
-    struct fp8r_hf_config config;
-    struct fp8r_projection_list list = {0};
-    int rc = fp8r_hf_config_read(FP8R_TEST_DATA "/configs/gemma-3-4b.json", &config, error);
-    if (rc == 0) rc = fp8r_hf_config_projections(&config, 2, false, &list, error);
-    if (rc != 0) assert_int_equal(list.count, 0);
-    fp8r_projection_list_fini(&list);
-    return rc;
+    return model_list(FP8R_TEST_DATA "/configs/gemma-3-4b.json", NULL, error);
 }
 
 /* A token longer than the parser's first buffers, so that refusals also meet it half way through. */
@@ -80,15 +90,7 @@ static int long_token_read(struct fp8r_tool_error *error)
 
 static int layers_list(struct fp8r_tool_error *error)
 {
-    static const char *const path = FP8R_TEST_DATA "/checkpoints/small.safetensors.index.json";
-    struct fp8r_checkpoint checkpoint = {0};
-    struct fp8r_projection_list list = {0};
-    int rc = fp8r_checkpoint_open(&path, 1, &checkpoint, error);
-    if (rc == 0) rc = fp8r_layer_shapes_list(&checkpoint, 1, &list, error);
-    if (rc != 0) assert_int_equal(list.count, 0);
-    fp8r_projection_list_fini(&list);
-    fp8r_checkpoint_fini(&checkpoint);
-    return rc;
+    return model_list(NULL, FP8R_TEST_DATA "/checkpoints/small.safetensors.index.json", error);
 }
 
 static int weights_load(struct fp8r_tool_error *error)

@@ -234,7 +234,7 @@ int fp8r_hf_config_projections(const struct fp8r_hf_config *config, int64_t tp, 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0] && rc == FP8R_EXIT_GOOD; i++) {
         if (fused ? !rows[i].in_fused : !rows[i].in_unfused) continue;
         const struct fp8r_projection row = {
-            .name = rows[i].name, .n = rows[i].n, .k = rows[i].k, .count = config->layers};
+            .name = rows[i].name, .n = rows[i].n, .k = rows[i].k, .count = config->layers, .tp = tp};
         rc = fp8r_projection_list_add(list, &row, error);
     }
     if (rc != FP8R_EXIT_GOOD) fp8r_projection_list_truncate(list, before);

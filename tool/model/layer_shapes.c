@@ -1,6 +1,5 @@
-/* Groups a checkpoint's 2-D weights by name pattern and shape, and applies the usual tensor-parallel split by
- * name.
- * SPDX-License-Identifier: Apache-2.0 */
+/* Groups a checkpoint's 2-D weights by name pattern, shape and type, and applies the usual tensor-parallel
+ * split by name. SPDX-License-Identifier: Apache-2.0 */
 #include "model/layer_shapes.h"
 
 #include <stdbool.h>
@@ -94,6 +93,8 @@ static int group_order(const void *left, const void *right)
         if (a->tensor->shape[i] != b->tensor->shape[i])
             return a->tensor->shape[i] < b->tensor->shape[i] ? -1 : 1;
     }
+    order = strcmp(a->tensor->type->name, b->tensor->type->name);
+    if (order != 0) return order;
     return a->place < b->place ? -1 : a->place > b->place;
 }
 
@@ -106,7 +107,7 @@ static int place_order(const void *left, const void *right)
 static bool is_same_group(const struct layer *a, const struct layer *b)
 {
     return strcmp(a->pattern, b->pattern) == 0 && a->tensor->shape[0] == b->tensor->shape[0] &&
-           a->tensor->shape[1] == b->tensor->shape[1];
+           a->tensor->shape[1] == b->tensor->shape[1] && a->tensor->type == b->tensor->type;
 }
 
 /* Merges equal neighbours of the sorted layers; returns how many groups are left, in the checkpoint's order.
@@ -131,6 +132,8 @@ static int share_add(const struct layer *layer, int64_t tp, struct fp8r_projecti
                      struct fp8r_tool_error *error)
 {
     struct fp8r_projection row = {.name = layer->pattern,
+                                  .type = layer->tensor->type->name,
+                                  .tp = tp,
                                   .n = layer->tensor->shape[0],
                                   .k = layer->tensor->shape[1],
                                   .count = layer->count,

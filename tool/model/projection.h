@@ -13,6 +13,8 @@
 
 struct fp8r_projection {
     const char *name; /* "qkv_proj", "model.layers.*.mlp.down_proj"; in a list: owned by it */
+    const char *type; /* how the weight is stored, "F8_E4M3"; NULL where only a config is known; a literal */
+    int64_t tp;       /* the tensor-parallel degree that n and k are for */
     int64_t n, k;     /* one rank's share: out = a [M,K] times b [K,N] */
     int64_t count;    /* occurrences in the model: layers, times experts where each has its own weight */
     bool is_lookup;   /* an embedding table: listed, but rows are looked up and nothing is multiplied */
@@ -30,6 +32,11 @@ int fp8r_projection_list_add(struct fp8r_projection_list *list, const struct fp8
 
 /* Drops everything past the first count projections. */
 void fp8r_projection_list_truncate(struct fp8r_projection_list *list, size_t count);
+
+/* Appends the distinct N and K of the list's products, in its order, each named "NxK" as the problem grammar
+ * writes a family; count is how many layers share it. On failure families is unchanged. */
+int fp8r_projection_list_families(const struct fp8r_projection_list *list,
+                                  struct fp8r_projection_list *families, struct fp8r_tool_error *error);
 
 /* Frees what the list holds and leaves it empty. */
 void fp8r_projection_list_fini(struct fp8r_projection_list *list);
