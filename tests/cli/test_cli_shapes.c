@@ -1,6 +1,6 @@
 /* fp8route shapes, from the outside: tables, JSON, and what is refused.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "cli/program.h"
+#include "program.h"
 
 #include <jansson.h>
 
