@@ -22,8 +22,8 @@ struct fp8r_identity {
     } libraries[FP8R_LIBRARIES_MAX];
 };
 
-/* Soft facts: shown, never compared (names, driver, power limit, commit, date, command). name: a-z, 0-9 and _. Control
- * characters in a value are written as spaces. */
+/* Soft facts: shown, never compared (names, driver, power limit, commit, date, command). name: a-z, 0-9 and _. In
+ * a value, control characters are written as spaces and what is not ASCII as '?'. */
 struct fp8r_fact {
     char name[32], value[160];
 };

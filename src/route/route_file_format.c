@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/status.h"
-#include "problem/grammar.h"
 #include "route/route_file.h"
 
 /* A text that grows. Once out of memory it stays failed, and is asked at the end. */
@@ -54,7 +53,7 @@ static void put_quoted(struct writer *writer, const char *text)
         unsigned char code = (unsigned char)*text;
         if (code == '"' || code == '\\')
             put_bytes(writer, "\\", 1);
-        put_bytes(writer, code < 0x20 || code == 0x7F ? " " : text, 1);
+        put_bytes(writer, code < 0x20 || code == 0x7F ? " " : code >= 0x80 ? "?" : text, 1);
     }
     put_bytes(writer, "\"", 1);
 }
@@ -143,7 +142,7 @@ static int compare_entries(const void *a, const void *b)
 
 static fp8r_status put_entries(struct writer *writer, const struct fp8r_table *table)
 {
-    char family[FP8R_TEXT_BYTES];
+    char family[FP8R_FAMILY_BYTES];
     fp8r_status status = FP8R_OK;
     const struct fp8r_entry **sorted = calloc(table->count ? table->count : 1, sizeof *sorted);
     if (!sorted)
@@ -152,7 +151,7 @@ static fp8r_status put_entries(struct writer *writer, const struct fp8r_table *t
         sorted[i] = &table->entries[i];
     qsort(sorted, table->count, sizeof *sorted, compare_entries);
     for (size_t i = 0; i < table->count && status == FP8R_OK; i++) {
-        status = fp8r_family_format(&sorted[i]->key, family, sizeof family);
+        status = fp8r_entry_family(sorted[i], family);
         put(writer, "\nentry %s\n", status == FP8R_OK ? family : "");
         for (int j = 0; j < sorted[i]->segment_count; j++)
             put_segment(writer, &sorted[i]->segments[j]);

@@ -41,6 +41,13 @@ static bool is_control(char byte)
     return (code < 0x20 && code != '\t') || code == 0x7F;
 }
 
+/* What is quoted is shown on terminals, some of which are driven by other bytes, too. */
+static bool is_ascii(char byte)
+{
+    unsigned char code = (unsigned char)byte;
+    return code < 0x80 && !is_control(byte);
+}
+
 static fp8r_status step(struct fp8r_lines *lines)
 {
     const char *newline = memchr(lines->next, '\n', (size_t)(lines->limit - lines->next));
@@ -105,6 +112,9 @@ fp8r_status fp8r_line_quoted(struct fp8r_lines *lines, const char *expected, cha
     for (lines->at++; lines->at < lines->end && *lines->at != '"'; lines->at++) {
         if (*lines->at == '\\' && (++lines->at == lines->end || (*lines->at != '"' && *lines->at != '\\')))
             return fp8r_lines_fail(lines, "\\ in quotes stands before \" or \\ only");
+        if (!is_ascii(*lines->at))
+            return fp8r_lines_fail(lines, "the quoted text holds the byte 0x%02x: expected printable ASCII",
+                                   (unsigned)(unsigned char)*lines->at);
         if (length + 1 == FP8R_WORD_BYTES)
             return fp8r_lines_fail(lines, "the quoted text is too long: expected %s of at most %d bytes", expected,
                                    FP8R_WORD_BYTES - 1);

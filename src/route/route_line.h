@@ -33,7 +33,7 @@ bool fp8r_line_is_done(struct fp8r_lines *lines);
 /* The next word, up to a space; `expected` says in a failure's message what belongs here. */
 fp8r_status fp8r_line_word(struct fp8r_lines *lines, const char *expected, char word[FP8R_WORD_BYTES]);
 
-/* The next text in double quotes, in which \" and \\ stand for " and \. */
+/* The next text in double quotes, printable ASCII in which \" and \\ stand for " and \. */
 fp8r_status fp8r_line_quoted(struct fp8r_lines *lines, const char *expected, char text[FP8R_WORD_BYTES]);
 
 /* How a field's value is read: NULL when it was understood, otherwise what it should have been. */

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "problem/grammar.h"
+
 static void entry_fini(struct fp8r_entry *entry)
 {
     free(entry->segments);
@@ -21,6 +23,11 @@ void fp8r_table_fini(struct fp8r_table *table)
     free(table->entries);
     free(table->files);
     *table = (struct fp8r_table){0};
+}
+
+fp8r_status fp8r_entry_family(const struct fp8r_entry *entry, char text[FP8R_FAMILY_BYTES])
+{
+    return fp8r_family_format(&entry->key, text, FP8R_FAMILY_BYTES);
 }
 
 /* Index of the first entry that is not below the key. */

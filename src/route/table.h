@@ -41,6 +41,10 @@ struct fp8r_table {
 
 void fp8r_table_fini(struct fp8r_table *table);
 
+/* The family that an entry is for, as text (docs/grammar.md). */
+enum { FP8R_FAMILY_BYTES = 256 };
+fp8r_status fp8r_entry_family(const struct fp8r_entry *entry, char text[FP8R_FAMILY_BYTES]);
+
 /* NULL where there is none. */
 const struct fp8r_entry *fp8r_table_find(const struct fp8r_table *table, const struct fp8r_key *key);
 

@@ -64,6 +64,7 @@ const struct fp8r_verb *fp8r_verb_at(size_t index);
 /* NULL where there is none of that name; the error then names the nearest. */
 const struct fp8r_verb *fp8r_verb_find(const char *name, struct fp8r_tool_error *error);
 
-extern const struct fp8r_verb fp8r_verb_explain, fp8r_verb_help, fp8r_verb_info, fp8r_verb_run, fp8r_verb_shapes;
+extern const struct fp8r_verb fp8r_verb_explain, fp8r_verb_help, fp8r_verb_info, fp8r_verb_run, fp8r_verb_shapes,
+    fp8r_verb_table;
 
 #endif

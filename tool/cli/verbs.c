@@ -7,7 +7,7 @@
 #include "cli/options.h"
 
 static const struct fp8r_verb *const verbs[] = {&fp8r_verb_info, &fp8r_verb_explain, &fp8r_verb_shapes,
-                                               &fp8r_verb_help};
+                                               &fp8r_verb_table, &fp8r_verb_help};
 enum { VERBS = sizeof verbs / sizeof *verbs };
 
 const struct fp8r_verb *fp8r_verb_at(size_t index)

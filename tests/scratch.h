@@ -1,7 +1,7 @@
 /* A directory of a test's own, and small files in it.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP8R_ROUTE_SCRATCH_H
-#define FP8R_ROUTE_SCRATCH_H
+#ifndef FP8R_SCRATCH_H
+#define FP8R_SCRATCH_H
 
 #include <dirent.h>
 #include <stdio.h>
@@ -17,9 +17,9 @@ static char scratch_root[64];
 /* SCRATCH/name; a few results stay valid at a time. */
 static inline const char *scratch_path(const char *name)
 {
-    static char paths[8][SCRATCH_BYTES];
+    static char paths[64][SCRATCH_BYTES];
     static int next;
-    char *path = paths[next++ % 8];
+    char *path = paths[next++ % 64];
     (void)snprintf(path, SCRATCH_BYTES, "%s/%s", scratch_root, name);
     return path;
 }
