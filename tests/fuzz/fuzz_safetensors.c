@@ -14,22 +14,26 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void tensors_check(const struct fp8r_safetensors *file, uint64_t size)
+static void tensors_check(const struct fp8r_safetensors *file, const uint8_t *data, uint64_t size)
 {
-    uint64_t covered = 0, first = size;
+    uint64_t covered = 0, first = 8;
+    for (int i = 0; i < 8; i++) {
+        first += (uint64_t)data[i] << 8 * i;
+    }
     for (size_t i = 0; i < file->count; i++) {
         const struct fp8r_tensor *tensor = &file->tensors[i];
         uint64_t bytes = 0;
         char shape[24];
-        if (tensor->begin_bytes > tensor->end_bytes || tensor->end_bytes > size) abort();
+        if (tensor->begin_bytes < first || tensor->begin_bytes > tensor->end_bytes ||
+            tensor->end_bytes > size)
+            abort();
         if (!fp8r_tensor_size(tensor->type, tensor->shape, tensor->rank, &bytes)) abort();
         if (bytes != tensor->end_bytes - tensor->begin_bytes) abort();
         if (strlen(fp8r_tensor_shape_format(tensor, shape, sizeof shape)) >= sizeof shape) abort();
         if (fp8r_tensor_role_name(fp8r_tensor_role(tensor))[0] == '\0') abort();
         covered += bytes;
-        if (tensor->begin_bytes < first) first = tensor->begin_bytes;
     }
-    if (file->count > 0 && covered != size - first) abort();
+    if (covered != size - first) abort();
 }
 
 /* The tensors as a checkpoint of one file, grouped into layers. */
@@ -71,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int rc = fp8r_safetensors_parse(data, size, size, "fuzz", &file, &error);
     if (fuzz_wants_file(data, size)) file_check(data, size, &file, rc);
     if (rc == FP8R_EXIT_GOOD) {
-        tensors_check(&file, size);
+        tensors_check(&file, data, size);
         layers_check(&file);
         fp8r_safetensors_fini(&file);
     } else if (rc != error.exit_code || error.text[0] == '\0') {

@@ -10,8 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A megabyte of JSON takes some megabytes of values; a small file fits one chunk. */
-#define CHUNK_BYTES ((size_t)64 << 10)
+/* A small file fits the first chunk; each is twice as large as the one before, up to a size past which there
+ * is nothing to save. */
+#define CHUNK_FIRST_BYTES ((size_t)4 << 10)
+#define CHUNK_LAST_BYTES  ((size_t)1 << 20)
 
 struct fp8r_json_chunk {
     struct fp8r_json_chunk *next;
@@ -35,7 +37,9 @@ static void *chunk_take(struct reading *reading, size_t bytes)
     bytes = (bytes + align - 1) / align * align;
     struct fp8r_json_chunk *chunk = reading->chunks;
     if (chunk == NULL || chunk->size_bytes - chunk->used_bytes < bytes) {
-        size_t size_bytes = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
+        size_t size_bytes = chunk == NULL ? CHUNK_FIRST_BYTES : chunk->size_bytes * 2;
+        if (size_bytes > CHUNK_LAST_BYTES) size_bytes = CHUNK_LAST_BYTES;
+        if (size_bytes < bytes) size_bytes = bytes;
         chunk = malloc(sizeof *chunk + size_bytes);
         if (chunk == NULL) return NULL;
         *chunk = (struct fp8r_json_chunk){.next = reading->chunks, .size_bytes = size_bytes};
