@@ -6,8 +6,14 @@
 
 #include "cli/options.h"
 
-static const struct fp8r_verb *const verbs[] = {&fp8r_verb_info, &fp8r_verb_explain, &fp8r_verb_shapes,
-                                               &fp8r_verb_table, &fp8r_verb_help};
+static const struct fp8r_verb *const verbs[] = {
+    &fp8r_verb_info,
+    &fp8r_verb_run,
+    &fp8r_verb_explain,
+    &fp8r_verb_shapes,
+    &fp8r_verb_table,
+    &fp8r_verb_help,
+};
 enum { VERBS = sizeof verbs / sizeof *verbs };
 
 const struct fp8r_verb *fp8r_verb_at(size_t index)

@@ -1,0 +1,221 @@
+/* Checking results.
+ *
+ * The error of one element, in units of u = accumulate_unit, S = the exact sum and P_k its K terms:
+ *  - whatever the order, K additions err by at most K u sum|P_k|;
+ *  - the operands being random, a partial sum stays within |S| + 6 sqrt(sum P_k^2), and K independent roundings of
+ *    values of that size add up to no more than 6 sqrt(K) u times it (six deviations each).
+ * The smaller of the two is the bound: the first is small for short sums, the second still notices one missing term of
+ * thousands. Scales and bias then err by a few ulp of fp32, and both ends of the interval are rounded to out's type.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "measure/verify.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/convert.h"
+#include "base/dtype.h"
+#include "base/sizes.h"
+#include "measure/lines.h"
+#include "measure/sample_places.h"
+
+enum { CHUNK = 4096, DEVIATIONS = 6 };
+
+const struct fp8r_verify_options fp8r_verify_defaults = {
+    .seed = 1, .whole_limit = 2000000000, .sample_elements = 4096, .accumulate_unit = 0x1p-24};
+
+struct fp8r_verifier {
+    fp8r_matmul matmul;
+    double unit;
+    struct fp8r_lines *lines;
+    struct fp8r_place *places; /* NULL: the whole result */
+    int64_t count;
+    struct fp8r_expectation *expected; /* a chunk, or all of a sample */
+    bool is_kept;
+};
+
+void fp8r_verifier_destroy(struct fp8r_verifier *verifier)
+{
+    if (!verifier)
+        return;
+    fp8r_lines_destroy(verifier->lines);
+    free(verifier->places);
+    free(verifier->expected);
+    free(verifier);
+}
+
+/* Empty results have no place; K = 0 costs nothing. */
+static int choose_places(struct fp8r_verifier *verifier, const struct fp8r_verify_options *options,
+                         struct fp8r_tool_error *error)
+{
+    const fp8r_matrix *out = &verifier->matmul.out;
+    double operations = 2.0 * (double)out->batch * (double)out->rows * (double)out->cols;
+    operations *= (double)fp8r_size_max(verifier->matmul.a.cols, 1);
+    verifier->count = operations == 0 ? 0 : out->batch * out->rows * out->cols;
+    if (operations <= (double)options->whole_limit)
+        return FP8R_EXIT_GOOD;
+    size_t count = 0;
+    verifier->places = fp8r_sample_places(out->batch, out->rows, out->cols, options->sample_elements, options->seed,
+                                          &count);
+    verifier->count = (int64_t)count;
+    return verifier->places ? FP8R_EXIT_GOOD : fp8r_tool_error_memory(error, "the sample of elements");
+}
+
+int fp8r_verifier_create(const fp8r_matmul *matmul, const struct fp8r_verify_options *options,
+                         struct fp8r_verifier **verifier, struct fp8r_tool_error *error)
+{
+    struct fp8r_verifier *made = calloc(1, sizeof *made);
+    if (!made)
+        return fp8r_tool_error_memory(error, "verification");
+    made->matmul = *matmul;
+    made->unit = options->accumulate_unit;
+    int code = choose_places(made, options, error);
+    int64_t room = made->places ? made->count : CHUNK;
+    if (code == FP8R_EXIT_GOOD) {
+        made->lines = fp8r_lines_create(matmul);
+        made->expected = calloc((size_t)room, sizeof *made->expected);
+        if (!made->lines || !made->expected)
+            code = fp8r_tool_error_memory(error, "verification");
+    }
+    if (code == FP8R_EXIT_GOOD)
+        *verifier = made;
+    else
+        fp8r_verifier_destroy(made);
+    return code;
+}
+
+static struct fp8r_place place_at(const struct fp8r_verifier *verifier, int64_t index)
+{
+    if (verifier->places)
+        return verifier->places[index];
+    int64_t rows = verifier->matmul.out.rows, cols = verifier->matmul.out.cols;
+    return (struct fp8r_place){index / rows / cols, index % rows, index / rows % cols};
+}
+
+/* An element of a scale or bias; extents of 1 broadcast. */
+static double value_at(const fp8r_matrix *matrix, const struct fp8r_place *place, double absent)
+{
+    if (matrix->dtype == FP8R_DTYPE_NONE)
+        return absent;
+    int64_t at = (matrix->batch > 1 ? place->batch : 0) * matrix->batch_stride +
+                 (matrix->rows > 1 ? place->row : 0) * matrix->row_stride +
+                 (matrix->cols > 1 ? place->col : 0) * matrix->col_stride;
+    return (double)fp8r_load(matrix->data, at, matrix->dtype);
+}
+
+static float round_to(double value, int32_t dtype)
+{
+    float rounded = (float)value;
+    if (dtype == FP8R_DTYPE_BF16)
+        return fp8r_from_bf16(fp8r_to_bf16(rounded));
+    return dtype == FP8R_DTYPE_FP16 ? fp8r_from_fp16(fp8r_to_fp16(rounded)) : rounded;
+}
+
+/* What rounding to the type may make of anything from exact - error to exact + error. */
+static struct fp8r_expectation around(double exact, double error, int32_t dtype)
+{
+    double unit = dtype == FP8R_DTYPE_BF16 ? 0x1p-8 : dtype == FP8R_DTYPE_FP16 ? 0x1p-11 : 0x1p-24;
+    double smallest = dtype == FP8R_DTYPE_FP16 ? 0x1p-25 : 0x1p-134; /* half a step of the subnormals */
+    double rounding = error == 0 && (double)round_to(exact, dtype) == exact ? 0 : unit * (fabs(exact) + error) + smallest;
+    return (struct fp8r_expectation){.exact = exact,
+                                     .bound = error + rounding,
+                                     .low = round_to(exact - error, dtype),
+                                     .high = round_to(exact + error, dtype),
+                                     .is_nan = isnan(exact)};
+}
+
+static double accumulate_bound(const struct fp8r_sums *sums, double unit, double k)
+{
+    double strict = k * unit * sums->magnitudes;
+    double likely = DEVIATIONS * sqrt(k) * unit * (fabs(sums->sum) + DEVIATIONS * sqrt(sums->squares));
+    return fmin(strict, likely) + FLT_EPSILON / 2 * fabs(sums->sum); /* the sum itself is an fp32 */
+}
+
+static struct fp8r_expectation expect(struct fp8r_verifier *verifier, const struct fp8r_place *place)
+{
+    const fp8r_matmul *matmul = &verifier->matmul;
+    double k = (double)matmul->a.cols;
+    double bias = value_at(&matmul->bias, place, 0);
+    if (matmul->a.cols == 0)
+        return around(bias, 0, matmul->out.dtype);
+    struct fp8r_sums sums;
+    fp8r_lines_multiply(verifier->lines, place, &sums);
+    double scale = value_at(&matmul->scale_b, place, 1) * value_at(&matmul->scale_a, place, sums.row_scale);
+    double scaled = sums.sum * scale, exact = scaled + bias;
+    double error = accumulate_bound(&sums, verifier->unit, k) * fabs(scale);
+    error += FLT_EPSILON / 2 * (2 * fabs(scaled) + fabs(exact)) * 1.01; /* three roundings of the epilogue */
+    error += 4 * (double)FLT_TRUE_MIN;
+    return around(exact, error, matmul->out.dtype);
+}
+
+/* Expectations of places first .. first + count - 1. */
+static const struct fp8r_expectation *expect_chunk(struct fp8r_verifier *verifier, int64_t first, int64_t count)
+{
+    if (verifier->is_kept)
+        return verifier->expected + first;
+    struct fp8r_expectation *to = verifier->expected + (verifier->places ? first : 0);
+    for (int64_t i = 0; i < count; i++) {
+        struct fp8r_place place = place_at(verifier, first + i);
+        to[i] = expect(verifier, &place);
+    }
+    return to;
+}
+
+static bool is_poison(const void *out, int64_t at, int32_t dtype)
+{
+    static const uint8_t poison[4] = {0xFF, 0xFF, 0xFF, 0xFF};
+    size_t size = (size_t)fp8r_dtype_bytes(dtype);
+    return memcmp((const uint8_t *)out + at * (int64_t)size, poison, size) == 0;
+}
+
+static void describe(const struct fp8r_place *place, double value, const struct fp8r_expectation *expected,
+                     bool untouched, struct fp8r_verdict *verdict)
+{
+    char where[96], what[64];
+    snprintf(where, sizeof where, "out[%lld,%lld,%lld]", (long long)place->batch, (long long)place->row,
+             (long long)place->col);
+    snprintf(what, sizeof what, untouched ? "was never written" : "is %.9g", value);
+    if (expected->is_nan)
+        snprintf(verdict->text, sizeof verdict->text, "%s %s: it must be NaN", where, what);
+    else
+        snprintf(verdict->text, sizeof verdict->text, "%s %s: it must be %.9g, from %.9g to %.9g", where, what,
+                 expected->exact, (double)expected->low, (double)expected->high);
+}
+
+static void judge(const struct fp8r_verifier *verifier, const void *out, const struct fp8r_place *place,
+                  const struct fp8r_expectation *expected, struct fp8r_verdict *verdict)
+{
+    const fp8r_matrix *matrix = &verifier->matmul.out;
+    int64_t at = place->batch * matrix->batch_stride + place->row * matrix->row_stride + place->col * matrix->col_stride;
+    double value = (double)fp8r_load(out, at, matrix->dtype);
+    bool untouched = is_poison(out, at, matrix->dtype); /* not even where NaN belongs: no arithmetic gives these bits */
+    bool is_right = expected->is_nan ? isnan(value) : value >= (double)expected->low && value <= (double)expected->high;
+    verdict->checked++;
+    if ((!is_right || untouched) && verdict->wrong++ == 0) {
+        describe(place, value, expected, untouched, verdict);
+    }
+    double error = fabs(value - expected->exact), bound = expected->bound;
+    bool is_comparable = isfinite(error) && isfinite(bound); /* not NaN, and not beyond fp16 */
+    if (is_comparable && (verdict->checked == 1 || error * verdict->worst_bound > verdict->worst_error * bound)) {
+        verdict->worst_error = error;
+        verdict->worst_bound = bound;
+        verdict->worst = *place;
+    }
+}
+
+void fp8r_verify(struct fp8r_verifier *verifier, const void *out, struct fp8r_verdict *verdict)
+{
+    *verdict = (struct fp8r_verdict){.is_whole = !verifier->places};
+    for (int64_t first = 0; first < verifier->count; first += CHUNK) {
+        int64_t count = fp8r_size_min(CHUNK, verifier->count - first);
+        const struct fp8r_expectation *expected = expect_chunk(verifier, first, count);
+        for (int64_t i = 0; i < count; i++) {
+            struct fp8r_place place = place_at(verifier, first + i);
+            judge(verifier, out, &place, &expected[i], verdict);
+        }
+    }
+    verifier->is_kept = verifier->places != NULL;
+    verdict->is_good = verdict->wrong == 0;
+}
