@@ -27,10 +27,10 @@ static const struct {
 
 static void expect_verified(size_t index, const char *option, const char *value)
 {
-    struct program run = program_run(WORDS("run", cases[index].problem, "--weights", cases[index].weights,
-                                           "--backend", backend, "--json"));
+    struct program run = program_run(
+        WORDS("run", cases[index].problem, "--weights", cases[index].weights, option, value, "--json"));
     if (run.exit_code != 0)
-        fail_msg("%s %s on %s: exit code %d: %s", cases[index].problem, cases[index].weights, backend,
+        fail_msg("%s %s %s: exit code %d: %s", cases[index].problem, cases[index].weights, value,
                  run.exit_code, run.errors);
     json_t *root = json_loads(run.output, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(root);
