@@ -217,6 +217,30 @@ static void matches_double(void **state)
     }
 }
 
+/* The bits are those of one thread, whatever the library does with pieces of other shapes. */
+static void bits_do_not_depend_on_threads(void **state)
+{
+    (void)state;
+    NEEDS_LIBRARY();
+    static const char *const texts[] = {"300x512x600:fp32", "33x257x1025:fp32:ta", "1100x70x90:fp32", "9*40x130x600:fp32"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct product product = {0};
+        make(&product, texts[i]);
+        void *first = malloc(product.bytes[2]);
+        assert_non_null(first);
+        for (int threads = 1; threads <= 32; threads *= 4) {
+            fp8r_context *context = context_of(threads);
+            run_planned(context, &product.matmul, product.matmul.a.rows);
+            if (threads == 1)
+                memcpy(first, product.matmul.out.data, product.bytes[2]);
+            assert_memory_equal(first, product.matmul.out.data, product.bytes[2]);
+            fp8r_context_destroy(context);
+        }
+        free(first);
+        drop(&product);
+    }
+}
+
 static void workspace_never_shrinks_with_m(void **state)
 {
     (void)state;
@@ -451,6 +475,7 @@ int main(void)
         cmocka_unit_test(count_survives_fork),
         cmocka_unit_test(names_its_library),
         cmocka_unit_test(matches_double),
+        cmocka_unit_test(bits_do_not_depend_on_threads),
         cmocka_unit_test(workspace_never_shrinks_with_m),
         cmocka_unit_test(contains_nan),
         cmocka_unit_test(refuses_batch_invariance),
