@@ -1,0 +1,182 @@
+/* The cpu backend's row: which configuration runs what, and the way from a call to a job. A configuration is one
+ * kernel: an instruction set and one of the two drivers.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "backend/cpu/job.h"
+#include "base/compiler.h"
+#include "base/convert.h"
+#include "base/dtype.h"
+#include "base/sizes.h"
+#include "base/status.h"
+
+#if FP8R_X86_64
+#define ON_X86(isa) &isa
+#else
+#define ON_X86(isa) NULL
+#endif
+
+/* Best instruction set last; each one's skinny kernel before its packed one. The number is the M up to which the skinny one
+ * is expected to be the faster of the two (bench/results). */
+#define CONFIGS(X)                                                                                                     \
+    X("portable_skinny", &fp8r_cpu_portable_skinny, 4)                                                                 \
+    X("portable_packed", &fp8r_cpu_portable_packed, 0)                                                                 \
+    X("avx2_skinny", ON_X86(fp8r_cpu_avx2_skinny), 12)                                                                  \
+    X("avx2_packed", ON_X86(fp8r_cpu_avx2_packed), 0)                                                                  \
+    X("avx512bf16_skinny", ON_X86(fp8r_cpu_avx512bf16_skinny), 24)                                                      \
+    X("avx512bf16_packed", ON_X86(fp8r_cpu_avx512bf16_packed), 0)                                                      \
+    X("avx512_skinny", ON_X86(fp8r_cpu_avx512_skinny), 20)                                                              \
+    X("avx512_packed", ON_X86(fp8r_cpu_avx512_packed), 0)
+
+struct config {
+    const struct fp8r_cpu_kernel *kernel; /* NULL: not for this architecture */
+    int32_t skinny_rows_most;
+};
+
+static const struct config configs[] = {
+#define X(name, kernel_, rows) {.kernel = kernel_, .skinny_rows_most = rows},
+    CONFIGS(X)
+#undef X
+};
+enum { CONFIG_COUNT = sizeof configs / sizeof *configs };
+
+static const char *const config_names[] = {
+#define X(name, kernel_, rows) name,
+    CONFIGS(X)
+#undef X
+    NULL};
+
+struct state {
+    struct fp8r_cpu_tables tables;
+    int32_t threads;
+    int64_t l2_bytes;
+};
+
+static void fill_tables(struct fp8r_cpu_tables *tables)
+{
+    for (int i = 0; i < 256; i++) {
+        tables->e4m3[i] = fp8r_from_e4m3((uint8_t)i);
+        tables->e5m2[i] = fp8r_from_e5m2((uint8_t)i);
+    }
+    for (int i = 0; i < 128; i++) {
+        uint32_t e4m3 = fp8r_float_bits(tables->e4m3[i]), e5m2 = fp8r_float_bits(tables->e5m2[i]);
+        tables->bf16_high[0][i] = (uint8_t)(e4m3 >> 24);
+        tables->bf16_low[0][i] = (uint8_t)(e4m3 >> 16);
+        tables->bf16_high[1][i] = (uint8_t)(e5m2 >> 24);
+        tables->bf16_low[1][i] = (uint8_t)(e5m2 >> 16);
+    }
+}
+
+static bool k_is_contiguous(const fp8r_problem *problem)
+{
+    return problem->b.row_stride == 1 || problem->k == 1;
+}
+
+static bool is_usable(const struct fp8r_cpu_kernel *kernel, const fp8r_device_facts *device)
+{
+    return kernel && (device->cpu_features & kernel->features) == kernel->features;
+}
+
+static int best_isa(const fp8r_device_facts *device)
+{
+    int i = CONFIG_COUNT - 2;
+    while (i > 0 && !is_usable(configs[i].kernel, device))
+        i -= 2;
+    return i;
+}
+
+/* Batch-invariant: the packed kernel for every m, since the two kernels of an instruction set sum in different orders. */
+static int pick(void *user, const fp8r_device_facts *device, const fp8r_problem *problem)
+{
+    (void)user;
+    int skinny = best_isa(device);
+    bool few = problem->m <= configs[skinny].skinny_rows_most, any = problem->numerics == FP8R_NUMERICS_ANY;
+    return few && any && k_is_contiguous(problem) ? skinny : skinny + 1;
+}
+
+static int64_t horizon(void *user, const fp8r_device_facts *device, const fp8r_problem *problem)
+{
+    int config = pick(user, device, problem);
+    return configs[config].kernel->skinny ? configs[config].skinny_rows_most : INT64_MAX;
+}
+
+static bool supports(void *user, const fp8r_device_facts *device, const fp8r_problem *problem, int config,
+                     fp8r_reason *reason)
+{
+    const struct config *chosen = &configs[config == FP8R_CONFIG_ANY ? pick(user, device, problem) : config];
+    FP8R_REJECT_IF(!chosen->kernel, reason, NOT_BUILT, "", 0, 0);
+    uint32_t needs = chosen->kernel->features;
+    FP8R_REJECT_IF((device->cpu_features & needs) != needs, reason, CPU_FEATURE, chosen->kernel->needs,
+                   device->cpu_features, needs);
+    FP8R_REJECT_IF(!fp8r_dtype_is_fp8(problem->a.dtype) && !fp8r_dtype_is_half(problem->a.dtype), reason, DTYPE, "a",
+                   problem->a.dtype, 0);
+    FP8R_REJECT_IF(problem->b.dtype != FP8R_DTYPE_E4M3, reason, DTYPE, "b", problem->b.dtype, FP8R_DTYPE_E4M3);
+    FP8R_REJECT_IF(problem->k > FP8R_CPU_K_MOST, reason, SHAPE_MAX, "K", problem->k, FP8R_CPU_K_MOST);
+    FP8R_REJECT_IF(chosen->kernel->skinny && !k_is_contiguous(problem), reason, LAYOUT, "b", 0, 0);
+    return true;
+}
+
+static const char *numerics(void *user, const fp8r_device_facts *device, const fp8r_problem *problem, int config)
+{
+    (void)user, (void)device, (void)problem;
+    return configs[config].kernel ? configs[config].kernel->numerics : NULL;
+}
+
+static size_t workspace(void *user, const fp8r_device_facts *device, const fp8r_problem *problem, int config)
+{
+    (void)user;
+    struct fp8r_cpu_cut cut;
+    fp8r_cpu_cut_make(configs[config].kernel, device->threads, device->l2_bytes, problem, &cut);
+    return (size_t)cut.workspace_bytes;
+}
+
+static fp8r_status prepare(void *user, const fp8r_services *services, const fp8r_device_facts *device,
+                           const fp8r_problem *problem, int config, void **state)
+{
+    (void)user, (void)services, (void)problem, (void)config;
+    struct state *made = malloc(sizeof *made);
+    if (!made)
+        return fp8r_fail_memory("decoding tables of the cpu backend");
+    fill_tables(&made->tables);
+    made->threads = device->threads;
+    made->l2_bytes = device->l2_bytes;
+    *state = made;
+    return FP8R_OK;
+}
+
+static void destroy(void *user, void *state)
+{
+    (void)user;
+    free(state);
+}
+
+static fp8r_status run(void *user, const fp8r_services *services, const void *state, const fp8r_problem *problem,
+                       int config, const fp8r_pointers *pointers, void *workspace_memory, size_t workspace_bytes,
+                       void *stream)
+{
+    (void)user, (void)stream;
+    const struct state *prepared = state;
+    struct fp8r_cpu_job job = {.tables = &prepared->tables, .problem = problem, .pointers = pointers};
+    fp8r_cpu_cut_make(configs[config].kernel, prepared->threads, prepared->l2_bytes, problem, &job.cut);
+    if ((size_t)job.cut.workspace_bytes > workspace_bytes)
+        return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "workspace: %zu bytes, the cpu backend needs %lld",
+                         workspace_bytes, (long long)job.cut.workspace_bytes);
+    char *memory = workspace_memory;
+    job.panels = memory;
+    job.row_scales = job.cut.scales_bytes ? (float *)(memory + job.cut.panel_bytes) : NULL;
+    job.scratch = memory + job.cut.panel_bytes + job.cut.scales_bytes;
+    fp8r_cpu_job_run(&job, services);
+    return FP8R_OK;
+}
+
+const fp8r_backend fp8r_backend_cpu = {
+    .configs = config_names,
+    .supports = supports,
+    .numerics = numerics,
+    .pick = pick,
+    .horizon = horizon,
+    .workspace = workspace,
+    .prepare = prepare,
+    .run = run,
+    .destroy = destroy,
+};
