@@ -215,7 +215,7 @@ static void run_block(struct call *call, const fp8r_services *services)
     struct block *block = &call->block;
     const struct fp8r_blas_tiling *t = &call->tiling;
     call->panels = fp8r_size_blocks(block->cols, t->width);
-    call->parts = fp8r_blas_row_parts(t, block->items * call->panels, block->rows);
+    call->parts = fp8r_blas_row_parts(block->items * call->panels, block->rows);
     for (block->k = 0; block->k < call->problem->k; block->k += block->depth) {
         block->depth = fp8r_size_min(t->depth, call->problem->k - block->k);
         services->parallel(services->pool, block->items * fp8r_size_blocks(lines_of(call), LINES_A_TASK),

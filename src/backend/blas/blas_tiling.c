@@ -10,11 +10,10 @@ static int64_t limited_product(int64_t a, int64_t b, int64_t limit)
     return fp8r_size_mul(a, b, &product) ? fp8r_size_min(product, limit) : limit;
 }
 
-/* Four panels a thread keep the threads even; a narrow panel makes sgemm pack its a anew too often. */
-static int64_t panel_width(const fp8r_problem *problem, int64_t threads)
+static int64_t panel_width(const fp8r_problem *problem)
 {
     int64_t all = limited_product(problem->batch, problem->n, INT64_MAX / 2);
-    int64_t width = fp8r_size_round_up(fp8r_size_blocks(all, 4 * threads), 16);
+    int64_t width = fp8r_size_round_up(fp8r_size_blocks(all, FP8R_BLAS_TASKS), 16);
     width = fp8r_size_min(fp8r_size_max(width, FP8R_BLAS_WIDTH_MIN), FP8R_BLAS_WIDTH_MAX);
     return fp8r_size_min(width, problem->n);
 }
@@ -31,7 +30,7 @@ void fp8r_blas_tiling_init(struct fp8r_blas_tiling *tiling, const fp8r_problem *
     t.cols = fp8r_size_min(problem->n, FP8R_BLAS_COLS);
     t.depth = fp8r_size_min(problem->k, FP8R_BLAS_DEPTH);
     t.depth_b = fp8r_size_min(problem->k, FP8R_BLAS_DEPTH_B);
-    t.width = panel_width(problem, t.slots);
+    t.width = panel_width(problem);
     t.a_at = t.scales_at + floats(t.rows, 1);
     t.b_at = t.a_at + floats(t.rows, t.depth);
     t.columns_at = t.b_at + t.slots * floats(t.width, t.depth_b);
@@ -40,10 +39,9 @@ void fp8r_blas_tiling_init(struct fp8r_blas_tiling *tiling, const fp8r_problem *
     *tiling = t;
 }
 
-int64_t fp8r_blas_row_parts(const struct fp8r_blas_tiling *tiling, int64_t panels, int64_t rows)
+int64_t fp8r_blas_row_parts(int64_t panels, int64_t rows)
 {
-    int64_t wanted = fp8r_size_blocks(2 * tiling->slots, panels);
-    return panels >= 2 * tiling->slots
-               ? 1
-               : fp8r_size_max(fp8r_size_min(wanted, rows / FP8R_BLAS_TILE_ROWS_MIN), 1);
+    int64_t wanted = fp8r_size_max(fp8r_size_blocks(FP8R_BLAS_TASKS, panels),
+                                   fp8r_size_blocks(rows, FP8R_BLAS_TILE_ROWS_MAX));
+    return fp8r_size_max(fp8r_size_min(wanted, rows / FP8R_BLAS_TILE_ROWS_MIN), 1);
 }

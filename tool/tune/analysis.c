@@ -1,0 +1,319 @@
+/* From samples to decisions. A winner is what the grid's medians say; whether it is adopted is what the confirming pairs
+ * say, and only they (a quick tune has no confirmation, and judges by the grid's pairs).
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "tune/analysis.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "measure/statistics.h"
+
+static const double interval_coverage = 0.95;
+
+/* A quick tune takes few samples and does not look twice: one interval of this coverage a comparison. */
+static const double quick_coverage = 0.99;
+
+const char *analysis_verdict_name(enum analysis_verdict verdict)
+{
+    static const char *const names[] = {"clear", "tie", "noisy"};
+    return names[verdict];
+}
+
+/* Room for the largest number of samples of any candidate, reused from case to case. */
+struct scratch {
+    double *a, *b, *ratios;
+    struct fp8r_pair *pairs;
+    size_t capacity;
+};
+
+static void scratch_fini(struct scratch *scratch)
+{
+    free(scratch->a);
+    free(scratch->b);
+    free(scratch->ratios);
+    free(scratch->pairs);
+}
+
+static bool scratch_init(const struct samples *samples, struct scratch *scratch)
+{
+    *scratch = (struct scratch){.capacity = 1};
+    for (size_t i = 0; i < samples->case_count; i++)
+        for (int j = 0; j < samples->cases[i].count; j++)
+            if (samples->cases[i].candidates[j].count > scratch->capacity)
+                scratch->capacity = samples->cases[i].candidates[j].count;
+    scratch->a = calloc(scratch->capacity, sizeof *scratch->a);
+    scratch->b = calloc(scratch->capacity, sizeof *scratch->b);
+    scratch->ratios = calloc(scratch->capacity, sizeof *scratch->ratios);
+    scratch->pairs = calloc(scratch->capacity, sizeof *scratch->pairs);
+    return scratch->a && scratch->b && scratch->ratios && scratch->pairs;
+}
+
+static bool is_tuned(const struct sample *sample)
+{
+    return sample->phase == SAMPLE_GRID || sample->phase == SAMPLE_BORDER || sample->phase == SAMPLE_CONFIRM;
+}
+
+static struct analysis_candidate summarise(const struct sample_candidate *it, struct scratch *scratch)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < it->count; i++)
+        if (is_tuned(&it->samples[i]))
+            scratch->a[count++] = it->samples[i].us;
+    if (count == 0)
+        return (struct analysis_candidate){0};
+    fp8r_sort(scratch->a, count);
+    struct fp8r_interval interval = fp8r_median_interval(scratch->a, count, interval_coverage);
+    return (struct analysis_candidate){.count = count,
+                                       .median_us = fp8r_median(scratch->a, count),
+                                       .low_us = interval.low,
+                                       .high_us = interval.high};
+}
+
+static int fastest_beside(const struct analysis_point *point, int other)
+{
+    int best = -1;
+    for (int i = 0; i < point->it->count; i++)
+        if (i != other && point->candidates[i].count > 0 &&
+            (best < 0 || point->candidates[i].median_us < point->candidates[best].median_us))
+            best = i;
+    return best;
+}
+
+/* Pairs of two candidates: base and other, of the confirming phase. */
+static size_t confirming_pairs(const struct sample_case *it, int base, int other, struct scratch *scratch)
+{
+    size_t count = sample_pairs(&it->candidates[base], &it->candidates[other], SAMPLE_CONFIRM, scratch->a, scratch->b,
+                                scratch->capacity);
+    for (size_t i = 0; i < count; i++)
+        scratch->pairs[i] = (struct fp8r_pair){.base_us = scratch->a[i], .other_us = scratch->b[i]};
+    return count;
+}
+
+/* How many candidates were held against the base: they share the error. */
+static int confirmed_count(const struct sample_case *it, int base, struct scratch *scratch)
+{
+    int confirmed = 0;
+    for (int i = 0; i < it->count; i++)
+        confirmed += i != base && confirming_pairs(it, base, i, scratch) > 0;
+    return confirmed;
+}
+
+/* One comparison by the full protocol. */
+static int compare_full(const struct sample_case *it, int base, int other, double margin, int comparisons,
+                        struct scratch *scratch, struct fp8r_paired_result *result, struct fp8r_tool_error *error)
+{
+    struct fp8r_sequential_options options = fp8r_sequential_defaults(FP8R_SEQUENTIAL_TUNE);
+    struct fp8r_sequential sequential;
+    options.margin = margin;
+    options.candidates = comparisons > 0 ? comparisons : 1;
+    int code = fp8r_sequential_init(&sequential, &options, error);
+    if (code != FP8R_EXIT_GOOD)
+        return code;
+    size_t count = confirming_pairs(it, base, other, scratch);
+    return fp8r_sequential_decide(&sequential, scratch->pairs, count, result, error);
+}
+
+/* And by the quick one: the grid's pairs, one interval. */
+static void compare_quick(const struct sample_case *it, int base, int other, double margin, struct scratch *scratch,
+                          struct fp8r_paired_result *result)
+{
+    size_t count = sample_pairs(&it->candidates[base], &it->candidates[other], SAMPLE_GRID, scratch->a, scratch->b,
+                                scratch->capacity);
+    *result = (struct fp8r_paired_result){.verdict = FP8R_PAIRED_TIE, .pairs = (int)count};
+    if (count == 0)
+        return;
+    struct fp8r_ratio ratio = fp8r_paired_ratio(scratch->a, scratch->b, count, quick_coverage, scratch->ratios);
+    result->ratio = ratio.median;
+    result->low = ratio.interval.low;
+    result->high = ratio.interval.high;
+    if (result->low > 1 + margin && ratio.interval.coverage >= quick_coverage)
+        result->verdict = FP8R_PAIRED_CLEAR;
+}
+
+/* How one point is judged. */
+struct judge {
+    bool is_quick;
+    double margin;
+    struct scratch *scratch;
+};
+
+static int compare(const struct judge *judge, const struct sample_case *it, int base, int other, int comparisons,
+                   struct fp8r_paired_result *result, struct fp8r_tool_error *error)
+{
+    if (!judge->is_quick)
+        return compare_full(it, base, other, judge->margin, comparisons, judge->scratch, result, error);
+    compare_quick(it, base, other, judge->margin, judge->scratch, result);
+    return FP8R_EXIT_GOOD;
+}
+
+/* Among the candidates held against the default: the one that is clearly faster, and most so. */
+static int challenge(const struct judge *judge, struct analysis_point *point, struct fp8r_tool_error *error)
+{
+    const struct sample_case *it = point->it;
+    double best = 0;
+    int comparisons = confirmed_count(it, it->fallback, judge->scratch);
+    for (int i = 0; i < it->count; i++) {
+        struct fp8r_paired_result result;
+        bool tried = judge->is_quick ? i == point->fastest
+                                     : confirming_pairs(it, it->fallback, i, judge->scratch) > 0;
+        if (i == it->fallback || !tried)
+            continue;
+        int code = compare(judge, it, it->fallback, i, comparisons, &result, error);
+        if (code != FP8R_EXIT_GOOD)
+            return code;
+        if (result.verdict == FP8R_PAIRED_NOISY || (result.verdict == FP8R_PAIRED_GO_ON && point->verdict == ANALYSIS_TIE))
+            point->verdict = point->verdict == ANALYSIS_CLEAR ? ANALYSIS_CLEAR : ANALYSIS_NOISY;
+        if (result.verdict != FP8R_PAIRED_CLEAR || result.ratio <= best)
+            continue;
+        best = result.ratio;
+        point->chosen = i;
+        point->verdict = ANALYSIS_CLEAR;
+        point->pairs = result.pairs;
+        point->gain_low = result.low;
+        point->gain_high = result.high;
+    }
+    return FP8R_EXIT_GOOD;
+}
+
+/* The default is the fastest: is it clearly so? Its intervals and the runner-up's must lie a margin apart. */
+static void defend(const struct judge *judge, struct analysis_point *point)
+{
+    const struct sample_case *it = point->it;
+    int second = fastest_beside(point, it->fallback);
+    const struct analysis_candidate *mine = &point->candidates[it->fallback];
+    if (second < 0 || point->candidates[second].low_us > (1 + judge->margin) * mine->high_us)
+        point->verdict = ANALYSIS_CLEAR;
+}
+
+static int decide(const struct judge *judge, struct analysis_point *point, struct fp8r_tool_error *error)
+{
+    const struct sample_case *it = point->it;
+    for (int i = 0; i < it->count; i++)
+        point->candidates[i] = summarise(&it->candidates[i], judge->scratch);
+    point->fastest = fastest_beside(point, -1);
+    point->chosen = it->fallback;
+    point->verdict = ANALYSIS_TIE;
+    point->gain_low = point->gain_high = 1;
+    int code = challenge(judge, point, error);
+    if (code != FP8R_EXIT_GOOD)
+        return code;
+    if (it->is_noisy && point->chosen == it->fallback)
+        point->verdict = ANALYSIS_NOISY;
+    else if (point->fastest == it->fallback && point->verdict == ANALYSIS_TIE)
+        defend(judge, point);
+    point->runner_up = fastest_beside(point, point->chosen);
+    return FP8R_EXIT_GOOD;
+}
+
+/* ---- Families ---- */
+
+static int compare_cases(const void *a, const void *b)
+{
+    const struct sample_case *one = *(const struct sample_case *const *)a, *other = *(const struct sample_case *const *)b;
+    int by_key = fp8r_key_compare(&one->key, &other->key);
+    return by_key ? by_key : (one->m > other->m) - (one->m < other->m);
+}
+
+/* The machine's cases that were finished, by key and m; *count of them. NULL when out of memory. */
+static const struct sample_case **sorted_cases(const struct samples *samples, int machine, size_t *count)
+{
+    const struct sample_case **cases = calloc(samples->case_count + 1, sizeof *cases);
+    *count = 0;
+    for (size_t i = 0; cases && i < samples->case_count; i++)
+        if (samples->cases[i].machine == machine && samples->cases[i].is_done)
+            cases[(*count)++] = &samples->cases[i];
+    if (cases)
+        qsort(cases, *count, sizeof *cases, compare_cases);
+    return cases;
+}
+
+static int add_points(const struct judge *judge, const struct sample_case *const *cases, size_t count,
+                      struct analysis_family *family, struct fp8r_tool_error *error)
+{
+    family->key = cases[0]->key;
+    if (fp8r_family_format(&family->key, family->text, sizeof family->text) != FP8R_OK)
+        return fp8r_tool_error_set(error, FP8R_EXIT_INTERNAL, "%s", fp8r_last_error());
+    family->points = calloc(count, sizeof *family->points);
+    if (!family->points)
+        return fp8r_tool_error_memory(error, "the analysis of samples");
+    for (size_t i = 0; i < count; i++) {
+        struct analysis_point *point = &family->points[family->count++];
+        point->it = cases[i];
+        point->candidates = calloc((size_t)cases[i]->count, sizeof *point->candidates);
+        if (!point->candidates)
+            return fp8r_tool_error_memory(error, "the analysis of samples");
+        int code = decide(judge, point, error);
+        if (code != FP8R_EXIT_GOOD)
+            return code;
+    }
+    return FP8R_EXIT_GOOD;
+}
+
+static int add_families(const struct judge *judge, const struct sample_case *const *cases, size_t count,
+                        struct analysis *analysis, struct fp8r_tool_error *error)
+{
+    int code = FP8R_EXIT_GOOD;
+    for (size_t first = 0, next; first < count && code == FP8R_EXIT_GOOD; first = next) {
+        for (next = first + 1; next < count && fp8r_key_equal(&cases[first]->key, &cases[next]->key);)
+            next++;
+        code = add_points(judge, cases + first, next - first, &analysis->families[analysis->count++], error);
+    }
+    return code;
+}
+
+static double machine_margin(const struct samples *samples, int machine)
+{
+    for (int i = samples->run_count - 1; i >= 0; i--)
+        if (samples->runs[i].machine == machine)
+            return samples->runs[i].margin;
+    return fp8r_sequential_defaults(FP8R_SEQUENTIAL_TUNE).margin;
+}
+
+int analysis_init(const struct samples *samples, int machine, struct analysis *analysis, struct fp8r_tool_error *error)
+{
+    struct scratch scratch;
+    size_t count = 0;
+    *analysis = (struct analysis){0};
+    bool ready = scratch_init(samples, &scratch);
+    const struct sample_case **cases = sorted_cases(samples, machine, &count);
+    analysis->families = calloc(count + 1, sizeof *analysis->families);
+    struct judge judge = {.is_quick = samples->machines[machine].is_quick,
+                          .margin = machine_margin(samples, machine),
+                          .scratch = &scratch};
+    int code = !ready || !cases || !analysis->families ? fp8r_tool_error_memory(error, "the analysis of samples")
+                                                       : add_families(&judge, cases, count, analysis, error);
+    free(cases);
+    scratch_fini(&scratch);
+    if (code != FP8R_EXIT_GOOD)
+        analysis_fini(analysis);
+    return code;
+}
+
+void analysis_fini(struct analysis *analysis)
+{
+    for (size_t i = 0; i < analysis->count; i++) {
+        for (size_t j = 0; j < analysis->families[i].count; j++)
+            free(analysis->families[i].points[j].candidates);
+        free(analysis->families[i].points);
+    }
+    free(analysis->families);
+    *analysis = (struct analysis){0};
+}
+
+/* ---- Borders ---- */
+
+bool analysis_is_border(const struct analysis_family *family, size_t i)
+{
+    const struct analysis_point *left = &family->points[i], *right = &family->points[i + 1];
+    bool one_verdict = (left->verdict == ANALYSIS_CLEAR) == (right->verdict == ANALYSIS_CLEAR);
+    return !one_verdict ||
+           strcmp(left->it->candidates[left->chosen].name, right->it->candidates[right->chosen].name) != 0;
+}
+
+int64_t analysis_border(const struct analysis_family *family, size_t i)
+{
+    int64_t left = family->points[i].it->m, right = family->points[i + 1].it->m;
+    int64_t middle = (int64_t)floor(sqrt((double)left) * sqrt((double)right) + 1e-9);
+    return middle < left ? left : middle >= right ? right - 1 : middle;
+}
