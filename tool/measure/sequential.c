@@ -4,10 +4,10 @@
 #include "measure/sequential.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "measure/inflation.h"
+#include "measure/statistics.h"
 
 enum { PAIRS_MAX = FP8R_INFLATION_SAMPLES_MAX };
 
@@ -94,21 +94,15 @@ int fp8r_sequential_init(struct fp8r_sequential *sequential, const struct fp8r_s
     return FP8R_EXIT_GOOD;
 }
 
-static int compare(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 /* The median's interval at a look, from ratios in the order they were taken. Inflation widens the distance
  * from the middle by its root, rounded away from it. */
 static void look_measure(const double *ratios, int count, int critical, struct fp8r_paired_result *result)
 {
     double sorted[PAIRS_MAX], middle = 0.5 * (double)count;
     memcpy(sorted, ratios, (size_t)count * sizeof *sorted);
-    qsort(sorted, (size_t)count, sizeof *sorted, compare);
+    fp8r_sort(sorted, (size_t)count);
     result->pairs = count;
-    result->ratio = 0.5 * (sorted[(count - 1) / 2] + sorted[count / 2]);
+    result->ratio = fp8r_median(sorted, (size_t)count);
     result->inflation = fp8r_median_inflation(ratios, (size_t)count);
     double widened = ceil(middle + ((double)critical - middle) * sqrt(result->inflation) - 1e-9);
     bool is_bounded = widened <= (double)count;

@@ -1,0 +1,86 @@
+/* Rules without memory: the n-th allocation fails, for every n. Linked with --wrap for the allocation
+ * functions. SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "rule/rule.h"
+
+static long allocations_left = -1; /* negative: all succeed */
+
+void *__real_malloc(size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__real_realloc(void *memory, size_t bytes);
+void *__wrap_realloc(void *memory, size_t bytes);
+void *__real_aligned_alloc(size_t alignment, size_t bytes);
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
+
+static bool refuses(void)
+{
+    return allocations_left >= 0 && allocations_left-- == 0;
+}
+
+void *__wrap_malloc(size_t bytes)
+{
+    return refuses() ? NULL : __real_malloc(bytes);
+}
+
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+    return refuses() ? NULL : __real_calloc(count, bytes);
+}
+
+void *__wrap_realloc(void *memory, size_t bytes)
+{
+    return refuses() ? NULL : __real_realloc(memory, bytes);
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
+{
+    return refuses() ? NULL : __real_aligned_alloc(alignment, bytes);
+}
+
+static int borders_of(const char *text, struct fp8r_tool_error *error)
+{
+    struct fp8r_rule *rule = NULL;
+    struct fp8r_rule_borders borders = {0};
+    struct fp8r_rule_point point = {.n = 1, .k = 1, .b = 1};
+    int rc = fp8r_rule_parse(text, &rule, error);
+    if (rc == 0) rc = fp8r_rule_borders_find(rule, &point, 1, 100, &borders, error);
+    if (rc != 0) assert_null(borders.items);
+    fp8r_rule_borders_fini(&borders);
+    fp8r_rule_destroy(rule);
+    return rc;
+}
+
+static void every_allocation(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        long allocations;
+    } cases[] = {{"m >= 8 and (n > 1 or m < 50)", 2}, {"m % 8 == 0", 3}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (long n = 0; n <= cases[i].allocations; n++) {
+            struct fp8r_tool_error error = {0};
+            allocations_left = n;
+            int rc = borders_of(cases[i].text, &error);
+            allocations_left = -1;
+            assert_int_equal(rc, n < cases[i].allocations ? FP8R_EXIT_INTERNAL : FP8R_EXIT_GOOD);
+            if (rc != 0) assert_non_null(strstr(error.text, "out of memory"));
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_allocation)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
