@@ -1,4 +1,4 @@
-/* The thread pool: every index once, nested and concurrent loops, every thread count, fork.
+/* The thread pool: every index once, nested and concurrent loops, every thread count.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -6,38 +6,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <pthread.h>
-#include <stdatomic.h>
-#include <string.h>
 #include <time.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/pool.h"
-
-enum { MOST = 5000 };
-
-struct loop {
-    _Atomic int seen[MOST];
-    _Atomic int64_t total;
-};
-
-static void count(void *arg, int64_t index)
-{
-    struct loop *loop = arg;
-    atomic_fetch_add(&loop->seen[index], 1);
-    atomic_fetch_add(&loop->total, index);
-}
-
-static bool counts_once(struct fp8r_pool *pool, int64_t indices)
-{
-    static _Thread_local struct loop loop;
-    memset(&loop, 0, sizeof loop);
-    fp8r_pool_parallel(pool, indices, count, &loop);
-    for (int64_t i = 0; i < MOST; i++)
-        if (loop.seen[i] != (i < indices))
-            return false;
-    return loop.total == indices * (indices - 1) / 2;
-}
+#include "support/loop.h"
 
 static void every_index_runs_once(void **state)
 {
@@ -137,61 +109,6 @@ static void nested_loops_run_in_place(void **state)
     fp8r_pool_destroy(nest.pool);
 }
 
-/* 0 where the child works with the pool as its parent did. */
-static int in_child(struct fp8r_pool *pool, int depth)
-{
-    pid_t child = fork();
-    if (child == 0) {
-        bool good = true;
-        for (int round = 0; round < 20; round++)
-            good &= counts_once(pool, 200);
-        good &= depth == 0 || in_child(pool, depth - 1) == 0;
-        fp8r_pool_destroy(pool);
-        _exit(good ? 0 : 1);
-    }
-    int status = -1;
-    (void)waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 100;
-}
-
-static void children_of_a_fork_have_threads_anew(void **state)
-{
-    (void)state;
-    for (int used = 0; used < 2; used++) {
-        struct fp8r_pool *pool = fp8r_pool_create(3);
-        if (used)
-            assert_true(counts_once(pool, 200));
-        assert_int_equal(in_child(pool, 2), 0);
-        assert_true(counts_once(pool, 200)); /* and the parent goes on */
-        fp8r_pool_destroy(pool);
-    }
-}
-
-static _Atomic bool stop_calling;
-
-static void *keep_busy(void *argument)
-{
-    (void)argument;
-    while (!atomic_load(&stop_calling))
-        (void)counts_once(shared, 30);
-    return NULL;
-}
-
-/* Forked while another thread's loop holds the pool: the child's loop must not wait for a thread that is not there. */
-static void a_fork_in_the_middle_of_a_loop(void **state)
-{
-    pthread_t thread;
-    (void)state;
-    shared = fp8r_pool_create(3);
-    atomic_store(&stop_calling, false);
-    assert_int_equal(pthread_create(&thread, NULL, keep_busy, NULL), 0);
-    for (int i = 0; i < 20; i++)
-        assert_int_equal(in_child(shared, 0), 0);
-    atomic_store(&stop_calling, true);
-    pthread_join(thread, NULL);
-    fp8r_pool_destroy(shared);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -201,8 +118,6 @@ int main(void)
         cmocka_unit_test(sleepers_wake),
         cmocka_unit_test(several_callers_at_once),
         cmocka_unit_test(nested_loops_run_in_place),
-        cmocka_unit_test(children_of_a_fork_have_threads_anew),
-        cmocka_unit_test(a_fork_in_the_middle_of_a_loop),
     };
     (void)alarm(300); /* a hang is a failure */
     return cmocka_run_group_tests_name("pool", tests, NULL, NULL);
