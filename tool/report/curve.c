@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WIDTH_PX = 640, HEIGHT_PX = 300, LEFT_PX = 64, RIGHT_PX = 150, TOP_PX = 12, BOTTOM_PX = 36, BACKENDS_MAX = 16 };
+enum { WIDTH_PX = 580, HEIGHT_PX = 300, LEFT_PX = 64, RIGHT_PX = 110, TOP_PX = 12, BOTTOM_PX = 36, BACKENDS_MAX = 16 };
 
 /* Data to pixels, both axes logarithmic. */
 struct frame {
@@ -112,9 +112,11 @@ static struct frame frame_of(const struct analysis_family *family, const struct 
 static void add_axes(const struct analysis_family *family, const struct frame *frame, struct markup *markup)
 {
     double last_x = -1e9;
-    for (double us = pow(10, floor(log10(frame->us_low))); us <= frame->us_high; us *= 10) {
+    static const double steps[] = {1, 2, 5};
+    for (int i = 0, decade = (int)floor(log10(frame->us_low)); i < 60; i++) {
+        double us = steps[i % 3] * pow(10, decade + i / 3);
         char time[32];
-        if (us < frame->us_low)
+        if (us < frame->us_low || us > frame->us_high)
             continue;
         markup_time(us, time, sizeof time);
         markup_add(markup, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/><text class=\"tick\" x=\"%d\" "
