@@ -7,8 +7,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -16,139 +14,7 @@
 #include "measure/inflation.h"
 #include "measure/sequential.h"
 #include "tool/noise.h"
-
-enum { PAIRS = 120 };
-
-/* How two times of a pair scatter; all in units of the noise, 3 %. */
-struct model {
-    const char *name;
-    double shared;      /* an autoregression that falls on both */
-    double own;         /* one that each has for itself */
-    double white;       /* independent */
-    double rho;         /* of both autoregressions */
-    double outliers;    /* share of times that double */
-    double trend;       /* the ratio's drift from first to last pair */
-    int freedom;        /* white noise is Student's t with so many degrees; 0: normal */
-    bool is_answerable; /* 120 such pairs can tell 5 % from 2 %; otherwise `noisy` is the right answer */
-};
-
-/* own 1, rho 0.8: the mean of 120 ratios has a deviation of 1.2 %, so that not even a fixed test at 5 % with
- * known variance tells 5 % from 2 % more often than four times in five. */
-static const struct model models[] = {
-    {.name = "independent", .white = 1, .is_answerable = true},
-    {.name = "shared drift 0.5", .shared = 0.8, .white = 0.6, .rho = 0.5, .is_answerable = true},
-    {.name = "shared drift 0.8", .shared = 0.8, .white = 0.6, .rho = 0.8, .is_answerable = true},
-    {.name = "shared drift 0.8, large", .shared = 4, .white = 1, .rho = 0.8, .is_answerable = true},
-    {.name = "autocorrelated 0.3", .own = 1, .rho = 0.3, .is_answerable = true},
-    {.name = "autocorrelated 0.5", .own = 1, .rho = 0.5, .is_answerable = true},
-    {.name = "autocorrelated 0.8, half", .own = 0.5, .white = 0.866, .rho = 0.8, .is_answerable = true},
-    {.name = "autocorrelated 0.8", .own = 1, .rho = 0.8},
-    {.name = "t, 2 degrees", .white = 1, .freedom = 2, .is_answerable = true},
-    {.name = "t, 3 degrees", .white = 1, .freedom = 3, .is_answerable = true},
-    {.name = "outliers", .white = 1, .outliers = 0.05, .is_answerable = true},
-    {.name = "outliers and drift",
-     .shared = 1,
-     .white = 1,
-     .rho = 0.8,
-     .outliers = 0.05,
-     .is_answerable = true},
-    {.name = "trend", .white = 1, .trend = 1, .is_answerable = true}};
-
-static void pairs_make(const struct model *model, double gain, double noise, struct noise *source,
-                       struct fp8r_pair *pairs)
-{
-    double drift = noise_normal(source), own[2] = {noise_normal(source), noise_normal(source)};
-    for (int i = 0; i < PAIRS; i++) {
-        double times[2] = {1.0 + gain, 1.0};
-        drift = noise_follow(source, drift, model->rho);
-        for (int j = 0; j < 2; j++) {
-            own[j] = noise_follow(source, own[j], model->rho);
-            double white = model->freedom > 0 ? noise_student(source, model->freedom) : noise_normal(source);
-            double trend = j == 0 ? model->trend * ((double)i / (PAIRS - 1) - 0.5) : 0;
-            times[j] *=
-                exp(noise * (model->shared * drift + model->own * own[j] + model->white * white + trend));
-            if (noise_uniform(source) < model->outliers) times[j] *= 2;
-        }
-        pairs[i] = (struct fp8r_pair){.base_us = 100 * times[0], .other_us = 100 * times[1]};
-    }
-}
-
-struct tally {
-    double share[FP8R_PAIRED_VERDICTS];
-    double pairs; /* mean number */
-};
-
-static int repeats(int fast)
-{
-    return getenv("FP8R_TEST_FULL") != NULL ? 10 * fast : fast;
-}
-
-static struct tally simulate(enum fp8r_sequential_kind kind, const struct model *model, double gain,
-                             double noise, int runs)
-{
-    struct fp8r_sequential_options options = fp8r_sequential_defaults(kind);
-    struct fp8r_sequential sequential;
-    struct noise source = {(uint64_t)(model - models) + (uint64_t)(gain * 1000) + 17};
-    struct tally tally = {{0}, 0};
-    assert_int_equal(fp8r_sequential_init(&sequential, &options, NULL), 0);
-    for (int run = 0; run < runs; run++) {
-        struct fp8r_pair pairs[PAIRS];
-        struct fp8r_paired_result result;
-        pairs_make(model, gain, noise, &source, pairs);
-        assert_int_equal(fp8r_sequential_decide(&sequential, pairs, PAIRS, &result, NULL), 0);
-        tally.share[result.verdict] += 1.0 / runs;
-        tally.pairs += (double)result.pairs / runs;
-    }
-    return tally;
-}
-
-static void tune_errors(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
-        const struct model *model = &models[i];
-        struct tally margin = simulate(FP8R_SEQUENTIAL_TUNE, model, 0.02, 0.03, repeats(1000));
-        struct tally equal = simulate(FP8R_SEQUENTIAL_TUNE, model, 0, 0.03, repeats(500));
-        struct tally gain = simulate(FP8R_SEQUENTIAL_TUNE, model, 0.05, 0.03, repeats(1000));
-        printf("%-26s clear at 2 %%: %5.2f %%, at 0 %%: %5.2f %%, at 5 %%: %6.2f %% (noisy %5.2f %%, %3.0f "
-               "pairs)\n",
-               model->name, 100 * margin.share[FP8R_PAIRED_CLEAR], 100 * equal.share[FP8R_PAIRED_CLEAR],
-               100 * gain.share[FP8R_PAIRED_CLEAR], 100 * gain.share[FP8R_PAIRED_NOISY], gain.pairs);
-        assert_true(margin.share[FP8R_PAIRED_CLEAR] <= 0.05);
-        assert_true(equal.share[FP8R_PAIRED_CLEAR] <= 0.005);
-        if (model->is_answerable) assert_true(gain.share[FP8R_PAIRED_CLEAR] >= 0.95);
-        /* A tie where the gain is 5 % would hide it for good: noisy ones are measured again. */
-        assert_true(gain.share[FP8R_PAIRED_TIE] <= 0.05);
-    }
-}
-
-static void gate_errors(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
-        const struct model *model = &models[i];
-        struct tally equal = simulate(FP8R_SEQUENTIAL_GATE, model, 0, 0.03, repeats(1000));
-        struct tally loss = simulate(FP8R_SEQUENTIAL_GATE, model, 0.10, 0.03, repeats(1000));
-        printf("%-26s regression at 0 %%: %5.2f %% (%3.0f pairs), at 10 %%: %6.2f %% (%3.0f pairs)\n",
-               model->name, 100 * equal.share[FP8R_PAIRED_REGRESSION], equal.pairs,
-               100 * loss.share[FP8R_PAIRED_REGRESSION], loss.pairs);
-        assert_true(equal.share[FP8R_PAIRED_REGRESSION] <= 0.01);
-        assert_true(loss.share[FP8R_PAIRED_REGRESSION] >= 0.99);
-    }
-}
-
-static void spread_is_noisy(void **state)
-{
-    (void)state;
-    struct tally wide = simulate(FP8R_SEQUENTIAL_TUNE, &models[0], 0.03, 0.15, repeats(300));
-    struct tally gate = simulate(FP8R_SEQUENTIAL_GATE, &models[0], 0.02, 0.15, repeats(300));
-    struct tally huge = simulate(FP8R_SEQUENTIAL_TUNE, &models[0], 0.8, 0.15, repeats(300));
-    assert_true(wide.share[FP8R_PAIRED_NOISY] >= 0.9);
-    assert_true(gate.share[FP8R_PAIRED_INCONCLUSIVE] >= 0.9);
-    struct tally equal = simulate(FP8R_SEQUENTIAL_GATE, &models[0], 0, 0.15, repeats(1000));
-    assert_true(equal.share[FP8R_PAIRED_REGRESSION] <= 0.01);
-    assert_true(huge.share[FP8R_PAIRED_CLEAR] >= 0.999); /* noise does not hide what is larger than it */
-}
+#include "tool/sequential_simulation.h"
 
 static double spent_max(const struct fp8r_sequential_options *options, struct fp8r_sequential *sequential)
 {
@@ -324,12 +190,30 @@ static void names(void **state)
     }
 }
 
+static void tune_promises(void **state)
+{
+    (void)state;
+    tune_errors(1);
+}
+
+static void gate_promises(void **state)
+{
+    (void)state;
+    gate_errors(1);
+}
+
+static void spread(void **state)
+{
+    (void)state;
+    spread_is_noisy(1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(constants),       cmocka_unit_test(interval),
                                        cmocka_unit_test(looks_are_fixed), cmocka_unit_test(bad_arguments),
                                        cmocka_unit_test(bad_times),       cmocka_unit_test(inflation),
-                                       cmocka_unit_test(names),           cmocka_unit_test(tune_errors),
-                                       cmocka_unit_test(gate_errors),     cmocka_unit_test(spread_is_noisy)};
+                                       cmocka_unit_test(names),           cmocka_unit_test(tune_promises),
+                                       cmocka_unit_test(gate_promises),   cmocka_unit_test(spread)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

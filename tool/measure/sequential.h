@@ -61,7 +61,7 @@ struct fp8r_paired_result {
 };
 
 /* margin 2 %, one candidate, 120 pairs. Error 3 % a side in a tune: by simulation, what is left of 5 % covers
- * that the inflation is estimated (tests/tool/test_sequential.c). Equal backends are a whole margin away from
+ * that the inflation is estimated (tests/tool/sequential_simulation.h). Equal backends are a whole margin away from
  * a gate's alarm, so that its 1.5 % flags far fewer than one in a hundred, and is lenient enough to end
  * early. */
 struct fp8r_sequential_options fp8r_sequential_defaults(enum fp8r_sequential_kind kind);
