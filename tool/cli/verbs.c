@@ -11,6 +11,7 @@ static const struct fp8r_verb *const verbs[] = {
     &fp8r_verb_run,
     &fp8r_verb_explain,
     &fp8r_verb_shapes,
+    &fp8r_verb_tune,
     &fp8r_verb_table,
     &fp8r_verb_help,
 };

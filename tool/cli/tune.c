@@ -1,0 +1,289 @@
+/* fp8route tune: measures families of products and writes their routes.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/m_list.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "cli/session.h"
+#include "cli/text_table.h"
+#include "tool_status.h"
+#include "tune/entrants.h"
+#include "tune/interrupt.h"
+#include "tune/quick.h"
+#include "tune/quick_routes.h"
+
+struct tune_arguments {
+    struct fp8r_common common;
+    bool quick;
+    struct fp8r_words families;
+    const char *cases, *m, *out;
+    int64_t seed;
+};
+
+/* Everything of one tune. */
+struct tune {
+    const struct tune_arguments *arguments;
+    struct fp8r_session session;
+    struct fp8r_measure_device device;
+    struct fp8r_tune_families families;
+    struct fp8r_points *results; /* one a family */
+    struct fp8r_quick_routes routes;
+    struct fp8r_progress_line line;
+    bool is_wrong, is_cold;
+};
+
+static const double margin = 0.02, cold_factor = 4;
+
+static void show_progress(void *user, const struct fp8r_progress *progress)
+{
+    struct tune *tune = user;
+    char what[FP8R_TEXT_BYTES + 32];
+    snprintf(what, sizeof what, "%s M=%" PRId64, progress->family, progress->m);
+    fp8r_progress_show(&tune->line, what, progress->share, progress->left_seconds);
+}
+
+static void show_note(void *user, const char *line)
+{
+    (void)user;
+    fp8r_progress_note(line);
+}
+
+static int collect_families(struct tune *tune, struct fp8r_tool_error *error)
+{
+    const struct tune_arguments *arguments = tune->arguments;
+    int64_t *ms = NULL;
+    size_t m_count = 0;
+    int code = FP8R_EXIT_GOOD;
+    if (!arguments->quick)
+        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "--quick is missing: it is the one protocol of this version");
+    if (arguments->families.count == 0 && !arguments->cases)
+        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE,
+                                   "nothing to tune: --family NxK or --cases FILE says what (fp8route shapes lists a "
+                                   "model's families)");
+    for (size_t i = 0; i < arguments->families.count && code == FP8R_EXIT_GOOD; i++)
+        code = fp8r_families_add(&tune->families, arguments->families.items[i], error);
+    if (code == FP8R_EXIT_GOOD && arguments->cases)
+        code = fp8r_families_read(&tune->families, arguments->cases, error);
+    if (code == FP8R_EXIT_GOOD && arguments->m)
+        code = fp8r_m_list_parse(arguments->m, &ms, &m_count, error);
+    if (code == FP8R_EXIT_GOOD)
+        code = fp8r_families_set_ms(&tune->families, ms, m_count, error);
+    free(ms);
+    return code;
+}
+
+static int open_all(struct tune *tune, struct fp8r_tool_error *error)
+{
+    char cleared[64], line[128];
+    fp8r_entrants_clear_environment(cleared, sizeof cleared);
+    if (*cleared) {
+        snprintf(line, sizeof line, "%s: not looked at while tuning, where every backend races", cleared);
+        fp8r_progress_note(line);
+    }
+    struct fp8r_common common = tune->arguments->common;
+    common.routes = NULL; /* what was measured before must not decide who the default is */
+    int code = fp8r_session_open(&common, FP8R_NO_ROUTE_FILES, &tune->session, error);
+    if (code != FP8R_EXIT_GOOD)
+        return code;
+    fp8r_measure_cpu_init(fp8r_context_device(tune->session.context), &tune->device);
+    tune->results = calloc(tune->families.count, sizeof *tune->results);
+    if (!tune->results)
+        return fp8r_tool_error_memory(error, "the results");
+    return fp8r_quick_routes_open(&tune->routes, tune->session.context, tune->arguments->out, error);
+}
+
+static double planned_seconds(const struct tune *tune)
+{
+    double entrants = 0, points = 0;
+    for (size_t i = 0; i < fp8r_context_backend_count(tune->session.context); i++) {
+        fp8r_backend_info info = {.struct_size = sizeof info};
+        if (fp8r_context_backend(tune->session.context, i, &info) != FP8R_OK)
+            continue;
+        for (size_t j = 0; info.fits && info.configs[j]; j++)
+            entrants++;
+    }
+    for (size_t i = 0; i < tune->families.count; i++)
+        points += (double)tune->families.items[i].m_count;
+    return entrants * points * FP8R_QUICK_CANDIDATE_MS / 1e3;
+}
+
+static int measure_all(struct tune *tune, struct fp8r_tool_error *error)
+{
+    struct fp8r_quick quick = {.context = tune->session.context,
+                               .device = &tune->device,
+                               .seed = (uint64_t)tune->arguments->seed,
+                               .margin = margin,
+                               .ms_are_given = tune->arguments->m != NULL || tune->arguments->cases != NULL,
+                               .progress = show_progress,
+                               .note = show_note,
+                               .user = tune,
+                               .all_seconds = planned_seconds(tune)};
+    int code = FP8R_EXIT_GOOD;
+    tune->is_cold = true;
+    for (size_t i = 0; i < tune->families.count && code == FP8R_EXIT_GOOD; i++) {
+        code = fp8r_quick_measure(&quick, &tune->families.items[i], &tune->results[i], error);
+        tune->is_wrong |= code == FP8R_EXIT_FAILED;
+        code = code == FP8R_EXIT_FAILED ? FP8R_EXIT_GOOD : code;
+        tune->is_cold = tune->is_cold && quick.rotation.device && fp8r_rotation_is_cold(&quick.rotation, cold_factor);
+        if (code == FP8R_EXIT_GOOD)
+            code = fp8r_quick_routes_add(&tune->routes, &tune->families.items[i], &tune->results[i], error);
+    }
+    fp8r_rotation_fini(&quick.rotation);
+    fp8r_progress_end();
+    return code == FP8R_EXIT_INTERRUPTED
+               ? fp8r_tool_error_set(error, code, "interrupted: nothing was written, and the same command starts again")
+               : code;
+}
+
+/* Segments of a family, new (free them); NULL when out of memory. */
+static struct fp8r_segment *segments_of(const struct fp8r_points *points, int *count)
+{
+    struct fp8r_segment *segments = calloc(points->count > 0 ? points->count : 1, sizeof *segments);
+    *count = segments ? fp8r_points_segments(points, segments) : 0;
+    return segments;
+}
+
+static void add_row(struct fp8r_text_table *table, const char *family, const struct fp8r_segment *segment)
+{
+    enum fp8r_style style = segment->is_clear ? FP8R_STYLE_NONE : FP8R_STYLE_DIM;
+    fp8r_text_table_add(table, style, "%s", family);
+    fp8r_text_table_add(table, style, "%" PRId64 "..%" PRId64, segment->m_first, segment->m_last);
+    fp8r_text_table_add(table, style, "%s:%s", segment->backend, segment->config);
+    fp8r_text_table_add(table, style, "%.1f us", segment->median_us);
+    fp8r_text_table_add(table, style, "%s", segment->runner_up[0] ? segment->runner_up : "-");
+    if (segment->runner_up[0])
+        fp8r_text_table_add(table, style, "%.1f us", segment->runner_up_us);
+    else
+        fp8r_text_table_add(table, style, "-");
+    if (segment->gain_high > 1)
+        fp8r_text_table_add(table, style, "%.2f..%.2fx", segment->gain_low, segment->gain_high);
+    else
+        fp8r_text_table_add(table, style, "default");
+    fp8r_text_table_add(table, style, "%s", segment->is_clear ? "clear" : "tie");
+}
+
+static int print_text(const struct tune *tune, struct fp8r_tool_error *error)
+{
+    static const char *const headings[] = {"family", ">M", "backend", ">time", "runner-up", ">its time", ">gain", "verdict"};
+    struct fp8r_text_table table;
+    fp8r_text_table_init(&table, headings, sizeof headings / sizeof *headings);
+    for (size_t i = 0; i < tune->families.count; i++) {
+        int count = 0;
+        struct fp8r_segment *segments = segments_of(&tune->results[i], &count);
+        table.is_short |= !segments;
+        for (int j = 0; j < count; j++)
+            add_row(&table, tune->families.items[i].text, &segments[j]);
+        free(segments);
+    }
+    int code = fp8r_text_table_print(&table, stdout, error);
+    if (code == FP8R_EXIT_GOOD)
+        printf("\nwritten to %s\n", tune->routes.path);
+    return code;
+}
+
+static void set_segment(struct fp8r_output *output, json_t *object, const struct fp8r_segment *segment)
+{
+    fp8r_output_set(output, object, "m_first", json_integer(segment->m_first));
+    fp8r_output_set(output, object, "m_last", json_integer(segment->m_last));
+    fp8r_output_set_text(output, object, "backend", segment->backend);
+    fp8r_output_set_text(output, object, "config", segment->config);
+    fp8r_output_set(output, object, "median_us", json_real(segment->median_us));
+    fp8r_output_set_text(output, object, "runner_up", segment->runner_up);
+    fp8r_output_set(output, object, "runner_up_us", json_real(segment->runner_up_us));
+    fp8r_output_set(output, object, "gain_low", json_real(segment->gain_low));
+    fp8r_output_set(output, object, "gain_high", json_real(segment->gain_high));
+    fp8r_output_set_text(output, object, "verdict", segment->is_clear ? "clear" : "tie");
+}
+
+static int print_json(const struct tune *tune, struct fp8r_tool_error *error)
+{
+    struct fp8r_output output;
+    fp8r_output_init(&output, "tune");
+    fp8r_output_set_text(&output, output.root, "protocol", "quick");
+    fp8r_output_set_text(&output, output.root, "out", tune->routes.path);
+    json_t *families = fp8r_output_add_array(&output, output.root, "families");
+    for (size_t i = 0; i < tune->families.count; i++) {
+        json_t *family = fp8r_output_append_object(&output, families);
+        fp8r_output_set_text(&output, family, "family", tune->families.items[i].text);
+        json_t *list = fp8r_output_add_array(&output, family, "segments");
+        int count = 0;
+        struct fp8r_segment *segments = segments_of(&tune->results[i], &count);
+        output.is_short |= !segments;
+        for (int j = 0; j < count; j++)
+            set_segment(&output, fp8r_output_append_object(&output, list), &segments[j]);
+        free(segments);
+    }
+    return fp8r_output_print(&output, error);
+}
+
+static int tune_all(struct tune *tune, struct fp8r_tool_error *error)
+{
+    size_t measured = 0;
+    int code = collect_families(tune, error);
+    if (code == FP8R_EXIT_GOOD)
+        code = open_all(tune, error);
+    if (code == FP8R_EXIT_GOOD)
+        code = measure_all(tune, error);
+    if (code != FP8R_EXIT_GOOD)
+        return code;
+    for (size_t i = 0; i < tune->families.count; i++)
+        measured += tune->results[i].count;
+    if (measured == 0)
+        return fp8r_tool_error_set(error, FP8R_EXIT_UNMEASURED, "nothing was measured: no backend can run these products");
+    code = fp8r_quick_routes_write(&tune->routes, tune->is_cold, error);
+    if (code == FP8R_EXIT_GOOD)
+        code = tune->arguments->common.json ? print_json(tune, error) : print_text(tune, error);
+    return tune->is_wrong ? fp8r_exit_worse(code, FP8R_EXIT_FAILED) : code;
+}
+
+static int run(const void *words, struct fp8r_tool_error *error)
+{
+    struct tune tune = {.arguments = words};
+    fp8r_interrupt_watch();
+    int code = tune_all(&tune, error);
+    for (size_t i = 0; tune.results && i < tune.families.count; i++)
+        fp8r_points_fini(&tune.results[i]);
+    free(tune.results);
+    fp8r_quick_routes_close(&tune.routes);
+    fp8r_families_fini(&tune.families);
+    fp8r_session_close(&tune.session);
+    return code;
+}
+
+static const struct fp8r_option options[] = {
+    {"quick", NULL, "measure on a grid over M only, some seconds a family", FP8R_OPTION_FLAG,
+     offsetof(struct tune_arguments, quick), 0},
+    {"family", "NxK[:OPTION]", "families to measure; with a batch B*MxNxK, where M stays a letter", FP8R_OPTION_LIST,
+     offsetof(struct tune_arguments, families), 0},
+    {"cases", "FILE", "measure the problems of a case list, one a line, each at its own M", FP8R_OPTION_TEXT,
+     offsetof(struct tune_arguments, cases), 0},
+    {"m", "LIST", "the values of M, with commas; powers of two from 1 to 2048 unless given, as far as time allows",
+     FP8R_OPTION_TEXT, offsetof(struct tune_arguments, m), 0},
+    {"out", "FILE", "the route file to add to; the user's own for this machine unless given", FP8R_OPTION_TEXT,
+     offsetof(struct tune_arguments, out), 0},
+    {"seed", "N", "of the random operands and orders; 0 unless given", FP8R_OPTION_COUNT,
+     offsetof(struct tune_arguments, seed), 0}};
+
+const struct fp8r_verb fp8r_verb_tune = {
+    .name = "tune",
+    .summary = "measure families of products and write their routes",
+    .words = "",
+    .description =
+        "Races every configuration of every backend that can run a family, at each M of a grid: verified first, then timed "
+        "in rounds of random order on operands that rotate out of the caches. The fastest replaces the default where the "
+        "whole interval of the paired ratio lies beyond 2 %; otherwise it is a tie, and the default stays.\n\n"
+        "Routes are added to the user's route file for this machine, which every program then uses, or to --out. Other "
+        "families in the file stay as they are; the file is replaced as a whole, at the end. Ctrl-C ends without writing.",
+    .examples = "fp8route tune --quick --family 4096x14336 6144x4096:bias\n"
+                "fp8route tune --quick --family '16*Mx512x128' --m 1,8,64 --out routes.txt",
+    .has_context = true,
+    .options = options,
+    .option_count = sizeof options / sizeof *options,
+    .arguments_bytes = sizeof(struct tune_arguments),
+    .run = run,
+};

@@ -1,0 +1,42 @@
+/* Copies of one product's operands in a device's memory, used in turn, so that each call finds them out of the caches.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP8R_ROTATION_H
+#define FP8R_ROTATION_H
+
+#include "measure/inputs.h"
+#include "measure/measure_device.h"
+
+/* A part of the operands and its copies: weights (b, scale_b, bias), or activations (a, scale_a, out). They turn by
+ * themselves, so that the weights of a family are cold at M = 1 without activations of its largest M beside each. */
+struct fp8r_rotation_part {
+    uint8_t *memory; /* kept from one load to the next */
+    size_t memory_bytes, set_bytes;
+    int64_t sets, next;
+};
+enum { FP8R_ROTATION_WEIGHTS, FP8R_ROTATION_ACTIVATIONS, FP8R_ROTATION_PARTS };
+
+/* Zero-initialise. */
+struct fp8r_rotation {
+    const struct fp8r_measure_device *device;
+    struct fp8r_rotation_part parts[FP8R_ROTATION_PARTS];
+    size_t offsets[FP8R_INPUT_COUNT]; /* of the operands' data within a set; SIZE_MAX: absent */
+};
+
+/* Copies each part as often as it takes to exceed cache_factor times the device's cache with one set to spare, but into
+ * no more than half of what memory is available: then fewer sets, at least one. Each operand keeps its alignment. Exit
+ * codes: INTERNAL when not even one set has room, UNMEASURED when the device fails. */
+int fp8r_rotation_load(struct fp8r_rotation *rotation, const struct fp8r_measure_device *device,
+                       const struct fp8r_inputs *inputs, double cache_factor, struct fp8r_tool_error *error);
+
+/* Does a round through all weights exceed cache_factor times the cache? */
+bool fp8r_rotation_is_cold(const struct fp8r_rotation *rotation, double cache_factor);
+
+/* How many calls go through every set. */
+int64_t fp8r_rotation_sets(const struct fp8r_rotation *rotation);
+
+/* The pointers of the next sets, for a run with m rows (no more than the operands have). */
+void fp8r_rotation_next(struct fp8r_rotation *rotation, int64_t m, fp8r_pointers *pointers);
+
+void fp8r_rotation_fini(struct fp8r_rotation *rotation);
+
+#endif

@@ -1,0 +1,212 @@
+/* Rounds of samples.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "measure/sampler.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/sizes.h"
+#include "measure/clock.h"
+#include "tool_status.h"
+
+/* A sample lasts at least this long: reading the clock costs tens of nanoseconds, waking threads a few microseconds. */
+enum { SAMPLE_NS = 50000, BATCH_MAX = 4096 };
+
+/* Who is to be called, for a recording. */
+struct fp8r_turn {
+    struct fp8r_sampler *sampler;
+    int contestant;
+};
+
+int fp8r_sampler_init(struct fp8r_sampler *sampler, const struct fp8r_measure_device *device,
+                      struct fp8r_rotation *rotation, int64_t m, int count, uint64_t seed, struct fp8r_tool_error *error)
+{
+    *sampler = (struct fp8r_sampler){.device = device, .rotation = rotation, .m = m, .random = {seed}};
+    sampler->contestants = calloc((size_t)(count > 0 ? count : 1), sizeof *sampler->contestants);
+    return sampler->contestants ? FP8R_EXIT_GOOD : fp8r_tool_error_memory(error, "the contestants");
+}
+
+void fp8r_sampler_add(struct fp8r_sampler *sampler, fp8r_contestant_call call, void *arg)
+{
+    sampler->contestants[sampler->count++] = (struct fp8r_contestant){.call = call, .arg = arg};
+}
+
+static void forget(struct fp8r_sampler *sampler, struct fp8r_contestant *contestant)
+{
+    if (contestant->recording)
+        sampler->device->forget(sampler->device->user, contestant->recording);
+    free(contestant->turn);
+    contestant->recording = NULL;
+    contestant->turn = NULL;
+}
+
+void fp8r_sampler_fini(struct fp8r_sampler *sampler)
+{
+    for (int i = 0; i < sampler->count; i++)
+        forget(sampler, &sampler->contestants[i]);
+    free(sampler->contestants);
+    free(sampler->samples);
+    *sampler = (struct fp8r_sampler){0};
+}
+
+static fp8r_status call_turn(void *arg, void *stream)
+{
+    const struct fp8r_turn *turn = arg;
+    struct fp8r_sampler *sampler = turn->sampler;
+    const struct fp8r_contestant *contestant = &sampler->contestants[turn->contestant];
+    fp8r_pointers pointers;
+    fp8r_rotation_next(sampler->rotation, sampler->m, &pointers);
+    return contestant->call(contestant->arg, &pointers, stream);
+}
+
+/* A recorded batch is the same calls each time, so it has to go through all sets itself. */
+static int64_t batch_of(const struct fp8r_sampler *sampler, double call_ns)
+{
+    int64_t wanted = call_ns > 0 ? (int64_t)ceil(fmin(SAMPLE_NS / call_ns, BATCH_MAX)) : BATCH_MAX;
+    wanted = fp8r_size_max(1, wanted);
+    return sampler->device->records ? fp8r_size_round_up(wanted, fp8r_rotation_sets(sampler->rotation)) : wanted;
+}
+
+static int record(struct fp8r_sampler *sampler, int index, int64_t batch, struct fp8r_tool_error *error)
+{
+    struct fp8r_contestant *contestant = &sampler->contestants[index];
+    forget(sampler, contestant);
+    contestant->turn = malloc(sizeof *contestant->turn);
+    if (!contestant->turn)
+        return fp8r_tool_error_memory(error, "a recording");
+    *contestant->turn = (struct fp8r_turn){sampler, index};
+    contestant->batch = batch;
+    return fp8r_tool_status(error, sampler->device->record(sampler->device->user, batch, call_turn, contestant->turn,
+                                                           &contestant->recording));
+}
+
+static int time_once(const struct fp8r_sampler *sampler, int index, int64_t *elapsed_ns, struct fp8r_tool_error *error)
+{
+    const struct fp8r_contestant *contestant = &sampler->contestants[index];
+    return fp8r_tool_status(error,
+                            sampler->device->time(sampler->device->user, contestant->recording, elapsed_ns));
+}
+
+/* Batches grow until one lasts long enough; the first call's time, with its page faults and cold code, never counts
+ * unless it alone is enough. */
+int fp8r_sampler_warm(struct fp8r_sampler *sampler, int index, double enough_us, struct fp8r_tool_error *error)
+{
+    struct fp8r_contestant *contestant = &sampler->contestants[index];
+    int64_t elapsed_ns = 0, batch = sampler->device->records ? fp8r_rotation_sets(sampler->rotation) : 1;
+    for (int turn = 0; turn < 8; turn++) {
+        int code = record(sampler, index, batch, error);
+        if (code == FP8R_EXIT_GOOD)
+            code = time_once(sampler, index, &elapsed_ns, error);
+        if (code != FP8R_EXIT_GOOD)
+            return code;
+        double call_ns = (double)elapsed_ns / (double)batch;
+        contestant->warm_us = call_ns / 1e3;
+        int64_t wanted = batch_of(sampler, call_ns);
+        if ((turn > 0 && wanted <= batch) || contestant->warm_us > enough_us)
+            break;
+        batch = turn > 0 ? wanted : batch; /* the second time the same, warm */
+    }
+    return FP8R_EXIT_GOOD;
+}
+
+static bool grow(struct fp8r_sampler *sampler)
+{
+    if (sampler->sample_count < sampler->sample_capacity)
+        return true;
+    size_t capacity = sampler->sample_capacity ? 2 * sampler->sample_capacity : 256;
+    struct fp8r_sample *samples = realloc(sampler->samples, capacity * sizeof *samples);
+    if (!samples)
+        return false;
+    sampler->samples = samples;
+    sampler->sample_capacity = capacity;
+    return true;
+}
+
+static int take(struct fp8r_sampler *sampler, int index, struct fp8r_tool_error *error)
+{
+    int64_t elapsed_ns = 0;
+    if (!grow(sampler))
+        return fp8r_tool_error_memory(error, "the samples");
+    int code = time_once(sampler, index, &elapsed_ns, error);
+    if (code != FP8R_EXIT_GOOD)
+        return code;
+    double batch = (double)sampler->contestants[index].batch;
+    sampler->samples[sampler->sample_count++] =
+        (struct fp8r_sample){.contestant = index,
+                             .round = sampler->rounds,
+                             .us = fmax((double)elapsed_ns, 1) / batch / 1e3,
+                             .at_ns = fp8r_clock_ns()};
+    return FP8R_EXIT_GOOD;
+}
+
+/* Each next one is drawn from those that have not had their turn: `left` says how many there are. */
+static int draw(struct fp8r_sampler *sampler, bool *had_turn, int64_t left)
+{
+    int64_t pick = fp8r_random_below(&sampler->random, left);
+    for (int i = 0; i < sampler->count; i++) {
+        if (sampler->contestants[i].is_out || had_turn[i] || pick-- > 0)
+            continue;
+        had_turn[i] = true;
+        return i;
+    }
+    return -1;
+}
+
+int fp8r_sampler_round(struct fp8r_sampler *sampler, struct fp8r_tool_error *error)
+{
+    int code = FP8R_EXIT_GOOD;
+    int64_t left = 0;
+    bool *had_turn = calloc((size_t)(sampler->count > 0 ? sampler->count : 1), sizeof *had_turn);
+    if (!had_turn)
+        return fp8r_tool_error_memory(error, "a round");
+    for (int i = 0; i < sampler->count; i++)
+        left += !sampler->contestants[i].is_out;
+    for (; left > 0 && code == FP8R_EXIT_GOOD; left--)
+        code = take(sampler, draw(sampler, had_turn, left), error);
+    sampler->rounds++;
+    free(had_turn);
+    return code;
+}
+
+size_t fp8r_sampler_times(const struct fp8r_sampler *sampler, int contestant, double *times_us, size_t capacity)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < sampler->sample_count && count < capacity; i++)
+        if (sampler->samples[i].contestant == contestant)
+            times_us[count++] = sampler->samples[i].us;
+    return count;
+}
+
+/* Samples come round after round, and a contestant has one in each at most. */
+size_t fp8r_sampler_pairs(const struct fp8r_sampler *sampler, int first, int second, double *first_us,
+                          double *second_us, size_t capacity)
+{
+    size_t count = 0;
+    int32_t first_round = -1, second_round = -1;
+    double first_time = 0, second_time = 0;
+    for (size_t i = 0; i < sampler->sample_count && count < capacity; i++) {
+        const struct fp8r_sample *sample = &sampler->samples[i];
+        if (sample->contestant == first) {
+            first_round = sample->round;
+            first_time = sample->us;
+        }
+        if (sample->contestant == second) {
+            second_round = sample->round;
+            second_time = sample->us;
+        }
+        if ((sample->contestant == first || sample->contestant == second) && first_round == second_round) {
+            first_us[count] = first_time;
+            second_us[count++] = second_time;
+        }
+    }
+    return count;
+}
+
+double fp8r_sampler_round_us(const struct fp8r_sampler *sampler)
+{
+    double sum = 0;
+    for (int i = 0; i < sampler->count; i++)
+        if (!sampler->contestants[i].is_out)
+            sum += sampler->contestants[i].warm_us * (double)sampler->contestants[i].batch;
+    return sum;
+}

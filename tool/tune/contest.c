@@ -1,0 +1,159 @@
+/* Planning, verifying and entering racers.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "tune/contest.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "measure/clock.h"
+#include "tool_status.h"
+
+static fp8r_status call_plan(void *arg, const fp8r_pointers *pointers, void *stream)
+{
+    const struct fp8r_racer *racer = arg;
+    return fp8r_plan_run(racer->plan, pointers, racer->workspace, fp8r_plan_workspace(racer->plan), stream);
+}
+
+/* A refusal is an answer; running out of memory or a failing device is not. */
+static int plan_racer(struct fp8r_contest *contest, fp8r_context *context, const struct fp8r_entrant *entrant,
+                      const fp8r_matmul *member, int index, struct fp8r_tool_error *error)
+{
+    struct fp8r_racer *racer = &contest->racers[index];
+    fp8r_status status = fp8r_plan_create(context, member, entrant->label, &racer->plan);
+    fp8r_sampler_add(&contest->sampler, call_plan, racer);
+    contest->sampler.contestants[index].is_out = true;
+    if (status == FP8R_ERROR_UNSUPPORTED) {
+        snprintf(racer->why, sizeof racer->why, "%s", fp8r_last_error());
+        return FP8R_EXIT_GOOD;
+    }
+    if (status != FP8R_OK)
+        return fp8r_tool_status(error, status);
+    size_t bytes = fp8r_plan_workspace(racer->plan);
+    if (bytes > 0)
+        racer->workspace = contest->device->allocate(contest->device->user, bytes);
+    if (bytes > 0 && !racer->workspace)
+        return fp8r_tool_error_memory(error, "a workspace on the device");
+    racer->standing = FP8R_STANDING_READY;
+    return FP8R_EXIT_GOOD;
+}
+
+/* The member's strides over the operands of the largest one. */
+static void set_data(struct fp8r_contest *contest, const fp8r_matmul *member)
+{
+    contest->member = *member;
+    contest->member.a.data = contest->inputs->matmul.a.data;
+    contest->member.b.data = contest->inputs->matmul.b.data;
+    contest->member.out.data = contest->inputs->matmul.out.data;
+    contest->member.scale_a.data = contest->inputs->matmul.scale_a.data;
+    contest->member.scale_b.data = contest->inputs->matmul.scale_b.data;
+    contest->member.bias.data = contest->inputs->matmul.bias.data;
+}
+
+int fp8r_contest_open(struct fp8r_contest *contest, fp8r_context *context, const struct fp8r_points *entrants,
+                      const fp8r_matmul *member, const struct fp8r_measure_device *device,
+                      struct fp8r_rotation *rotation, struct fp8r_inputs *inputs, uint64_t seed,
+                      struct fp8r_tool_error *error)
+{
+    *contest = (struct fp8r_contest){
+        .device = device, .rotation = rotation, .inputs = inputs, .count = entrants->entrant_count};
+    set_data(contest, member);
+    contest->racers = calloc((size_t)contest->count, sizeof *contest->racers);
+    int code = contest->racers ? FP8R_EXIT_GOOD : fp8r_tool_error_memory(error, "the racers");
+    if (code == FP8R_EXIT_GOOD)
+        code = fp8r_sampler_init(&contest->sampler, device, rotation, member->a.rows, contest->count, seed, error);
+    for (int i = 0; code == FP8R_EXIT_GOOD && i < contest->count; i++)
+        code = plan_racer(contest, context, &entrants->entrants[i], member, i, error);
+    if (code != FP8R_EXIT_GOOD)
+        fp8r_contest_close(contest);
+    return code;
+}
+
+void fp8r_contest_close(struct fp8r_contest *contest)
+{
+    fp8r_sampler_fini(&contest->sampler);
+    for (int i = 0; contest->racers && i < contest->count; i++) {
+        fp8r_plan_destroy(contest->racers[i].plan);
+        contest->device->release(contest->device->user, contest->racers[i].workspace);
+    }
+    fp8r_verifier_destroy(contest->verifier);
+    free(contest->racers);
+    *contest = (struct fp8r_contest){0};
+}
+
+void fp8r_contest_drop(struct fp8r_contest *contest, int racer, enum fp8r_standing standing, const char *format, ...)
+{
+    va_list arguments;
+    contest->racers[racer].standing = standing;
+    contest->sampler.contestants[racer].is_out = true;
+    va_start(arguments, format);
+    vsnprintf(contest->racers[racer].why, sizeof contest->racers[racer].why, format, arguments);
+    va_end(arguments);
+}
+
+/* One call on given operands, for the device's own way of timing. */
+struct single {
+    const struct fp8r_racer *racer;
+    fp8r_pointers pointers;
+};
+
+static fp8r_status call_single(void *arg, void *stream)
+{
+    struct single *single = arg;
+    return fp8r_plan_run(single->racer->plan, &single->pointers, single->racer->workspace,
+                         fp8r_plan_workspace(single->racer->plan), stream);
+}
+
+/* Poison goes in, the call is timed, the result comes out into the host's operand. */
+static fp8r_status run_once(struct fp8r_contest *contest, struct fp8r_racer *racer, size_t out_bytes)
+{
+    const struct fp8r_measure_device *device = contest->device;
+    struct single single = {.racer = racer};
+    struct fp8r_recording *recording = NULL;
+    int64_t elapsed_ns = 0;
+    fp8r_rotation_next(contest->rotation, contest->member.a.rows, &single.pointers);
+    memset(contest->member.out.data, FP8R_POISON, out_bytes);
+    fp8r_status status = device->copy_in(device->user, single.pointers.out, contest->member.out.data, out_bytes);
+    if (status == FP8R_OK)
+        status = device->record(device->user, 1, call_single, &single, &recording);
+    if (status == FP8R_OK)
+        status = device->time(device->user, recording, &elapsed_ns);
+    if (status == FP8R_OK)
+        status = device->copy_out(device->user, contest->member.out.data, single.pointers.out, out_bytes);
+    if (recording)
+        device->forget(device->user, recording);
+    racer->first_us = (double)elapsed_ns / 1e3;
+    return status;
+}
+
+int fp8r_contest_verify(struct fp8r_contest *contest, int index, const struct fp8r_verify_options *options,
+                        struct fp8r_tool_error *error)
+{
+    struct fp8r_racer *racer = &contest->racers[index];
+    struct fp8r_verdict verdict;
+    int64_t out_bytes = 0;
+    int code = FP8R_EXIT_GOOD;
+    if (!contest->verifier)
+        code = fp8r_verifier_create(&contest->member, options, &contest->verifier, error);
+    if (code == FP8R_EXIT_GOOD && !fp8r_matrix_span_bytes(&contest->member.out, &out_bytes))
+        code = fp8r_tool_error_set(error, FP8R_EXIT_INTERNAL, "out spans more bytes than 63 bits count");
+    if (code == FP8R_EXIT_GOOD)
+        code = fp8r_tool_status(error, run_once(contest, racer, (size_t)out_bytes));
+    if (code != FP8R_EXIT_GOOD)
+        return code;
+    fp8r_verify(contest->verifier, contest->member.out.data, &verdict);
+    if (!verdict.is_good)
+        fp8r_contest_drop(contest, index, FP8R_STANDING_WRONG, "%s", verdict.text);
+    return FP8R_EXIT_GOOD;
+}
+
+int fp8r_contest_enter(struct fp8r_contest *contest, int racer, double enough_us, struct fp8r_tool_error *error)
+{
+    int code = fp8r_sampler_warm(&contest->sampler, racer, enough_us, error);
+    if (code != FP8R_EXIT_GOOD)
+        return code;
+    contest->racers[racer].standing = FP8R_STANDING_RACING;
+    contest->sampler.contestants[racer].is_out = false;
+    return FP8R_EXIT_GOOD;
+}

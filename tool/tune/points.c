@@ -1,0 +1,95 @@
+/* Points into segments.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "tune/points.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/sizes.h"
+
+void fp8r_points_fini(struct fp8r_points *points)
+{
+    for (size_t i = 0; i < points->count; i++)
+        free(points->points[i].medians_us);
+    free(points->points);
+    free(points->entrants);
+    *points = (struct fp8r_points){0};
+}
+
+/* Times change by factors, not by steps: the geometric mean lies in the middle. */
+int64_t fp8r_points_border(int64_t m, int64_t m_next)
+{
+    int64_t middle = (int64_t)sqrt((double)m * (double)m_next);
+    return fp8r_size_max(m, fp8r_size_min(middle, m_next - 1));
+}
+
+/* Geometric mean of an entrant's medians over points first..last; 0 where it lacks one. */
+static double mean_us(const struct fp8r_points *points, size_t first, size_t last, int entrant)
+{
+    double sum = 0;
+    for (size_t i = first; i <= last; i++) {
+        if (!(points->points[i].medians_us[entrant] > 0))
+            return 0;
+        sum += log(points->points[i].medians_us[entrant]);
+    }
+    return exp(sum / (double)(last - first + 1));
+}
+
+/* The best of the others over the whole range; -1 where none was measured at all of its points. */
+static int find_runner_up(const struct fp8r_points *points, size_t first, size_t last, double *time_us)
+{
+    int best = -1;
+    for (int i = 0; i < points->entrant_count; i++) {
+        double time = i == points->points[first].chosen ? 0 : mean_us(points, first, last, i);
+        if (time > 0 && (best < 0 || time < *time_us)) {
+            best = i;
+            *time_us = time;
+        }
+    }
+    return best;
+}
+
+static void make_segment(const struct fp8r_points *points, size_t first, size_t last, struct fp8r_segment *segment)
+{
+    const struct fp8r_point *point = &points->points[first];
+    const struct fp8r_entrant *chosen = &points->entrants[point->chosen];
+    *segment = (struct fp8r_segment){.m_first = point->m,
+                                     .m_last = points->points[last].m,
+                                     .median_us = mean_us(points, first, last, point->chosen),
+                                     .gain_low = point->gain_low,
+                                     .gain_high = point->gain_high,
+                                     .is_clear = point->is_clear};
+    for (size_t i = first + 1; i <= last; i++) {
+        segment->gain_low = fmin(segment->gain_low, points->points[i].gain_low);
+        segment->gain_high = fmax(segment->gain_high, points->points[i].gain_high);
+    }
+    snprintf(segment->backend, sizeof segment->backend, "%s", chosen->backend);
+    snprintf(segment->config, sizeof segment->config, "%s", chosen->config);
+    snprintf(segment->rev, sizeof segment->rev, "%s", chosen->rev);
+    int runner_up = find_runner_up(points, first, last, &segment->runner_up_us);
+    if (runner_up >= 0)
+        snprintf(segment->runner_up, sizeof segment->runner_up, "%s", points->entrants[runner_up].label);
+}
+
+static bool belong_together(const struct fp8r_point *a, const struct fp8r_point *b)
+{
+    return a->chosen == b->chosen && a->is_clear == b->is_clear;
+}
+
+int fp8r_points_segments(const struct fp8r_points *points, struct fp8r_segment *segments)
+{
+    int count = 0;
+    for (size_t first = 0, last = 0; first < points->count; first = ++last) {
+        while (last + 1 < points->count && belong_together(&points->points[first], &points->points[last + 1]))
+            last++;
+        make_segment(points, first, last, &segments[count]);
+        if (count > 0) {
+            int64_t border = fp8r_points_border(segments[count - 1].m_last, segments[count].m_first);
+            segments[count - 1].m_last = border;
+            segments[count].m_first = border + 1;
+        }
+        count++;
+    }
+    return count;
+}
