@@ -151,7 +151,7 @@ fp8r_status fp8r_context_create(fp8r_device device, const fp8r_context_options *
     struct fp8r_context *made = calloc(1, sizeof *made);
     if (!made)
         return fp8r_fail_memory("a context");
-    pthread_mutex_init(&made->cache.mutex, NULL);
+    fp8r_cache_init(&made->cache);
     fp8r_status status = fill(made, device, options ? options : &defaults);
     if (status != FP8R_OK) {
         fp8r_context_destroy(made);
@@ -162,27 +162,11 @@ fp8r_status fp8r_context_create(fp8r_device device, const fp8r_context_options *
     return FP8R_OK;
 }
 
-static void empty_cache(struct fp8r_cache *cache)
-{
-    for (int i = 0; i < FP8R_CACHE_SLOTS; i++) {
-        struct fp8r_family *family = atomic_load(&cache->slots[i]);
-        if (family)
-            fp8r_plan_destroy(atomic_load(&family->plan));
-        free(family);
-    }
-    while (cache->retired) {
-        struct fp8r_plan *plan = cache->retired;
-        cache->retired = plan->next;
-        fp8r_plan_destroy(plan);
-    }
-    pthread_mutex_destroy(&cache->mutex);
-}
-
 void fp8r_context_destroy(fp8r_context *context)
 {
     if (!context)
         return;
-    empty_cache(&context->cache);
+    fp8r_cache_fini(&context->cache);
     fp8r_trace_destroy(context->trace);
     fp8r_space_fini(&context->space);
     fp8r_pool_destroy(context->pool);

@@ -36,6 +36,13 @@ fp8r_status fp8r_plan_segment_run(const struct fp8r_plan *plan, const struct fp8
                                   const fp8r_problem *problem, const fp8r_pointers *pointers, void *workspace,
                                   size_t workspace_bytes, void *stream);
 
+/* The cached plan of a problem's family, made where there is none. owned: the cache is full; the caller runs the plan and
+ * destroys it. */
+fp8r_status fp8r_cache_find(struct fp8r_context *context, const fp8r_problem *problem, struct fp8r_plan **plan,
+                            bool *owned);
+void fp8r_cache_init(struct fp8r_cache *cache); /* of zeroed memory */
+void fp8r_cache_fini(struct fp8r_cache *cache);
+
 /* K = 0: out becomes the bias, or zeros. */
 void fp8r_fill(const fp8r_problem *problem, const fp8r_pointers *pointers);
 

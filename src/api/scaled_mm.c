@@ -1,112 +1,7 @@
-/* The routed call. A known family costs a validation, a hash and a look into the cache; a new one is planned under the
- * cache's lock.
+/* The routed call: validation, the cached plan, borrowed workspace.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-#include <string.h>
-
 #include "api/plan.h"
-#include "base/sizes.h"
 #include "base/status.h"
-#include "problem/key.h"
-
-_Static_assert(sizeof(fp8r_problem) % 8 == 0, "problems are hashed by words");
-_Static_assert(sizeof(fp8r_problem) == 4 * 8 + 6 * 32 + 8 * 4, "problems are hashed whole: no padding");
-
-enum { FIRST_PLANNED_M = 1024 };
-
-/* What may differ between calls that share a plan is taken out. Whether a batch stride is 0 stays in. */
-static void family_key(const fp8r_problem *problem, fp8r_problem *key)
-{
-    *key = *problem;
-    key->m = 0;
-    key->a.batch_stride = problem->a.batch_stride != 0;
-    key->out.batch_stride = problem->out.batch_stride != 0;
-    key->scale_a.batch_stride = problem->scale_a.batch_stride != 0;
-}
-
-/* The slot that holds the key, or the first empty one of its chain; families stay below the slots, so one is found. */
-static struct fp8r_family *_Atomic *find_slot(struct fp8r_cache *cache, const fp8r_problem *key)
-{
-    uint64_t at = fp8r_hash_words(key, sizeof *key);
-    for (;; at++) {
-        struct fp8r_family *_Atomic *slot = &cache->slots[at % FP8R_CACHE_SLOTS];
-        struct fp8r_family *family = atomic_load_explicit(slot, memory_order_acquire);
-        if (!family || memcmp(&family->key, key, sizeof *key) == 0)
-            return slot;
-    }
-}
-
-static int64_t planned_m(int64_t m)
-{
-    int64_t planned = FIRST_PLANNED_M;
-    while (planned < m)
-        planned = planned > INT64_MAX / 2 ? INT64_MAX : 2 * planned;
-    return planned;
-}
-
-/* Plans for enough rows; where no plan can be made for more than asked (sizes overflow), for just these. */
-static fp8r_status build(struct fp8r_context *context, const fp8r_problem *problem, struct fp8r_plan **plan)
-{
-    fp8r_problem wider = *problem;
-    wider.m = planned_m(problem->m);
-    if (wider.m > problem->m && fp8r_plan_build(context, &wider, -1, FP8R_CONFIG_ANY, plan) == FP8R_OK)
-        return FP8R_OK;
-    return fp8r_plan_build(context, problem, -1, FP8R_CONFIG_ANY, plan);
-}
-
-/* With the lock held: publishes a plan for the family, or fails. *owned: the cache is full, the caller frees it. */
-static fp8r_status plan_family(struct fp8r_context *context, const fp8r_problem *problem, const fp8r_problem *key,
-                               struct fp8r_plan **plan, bool *owned)
-{
-    struct fp8r_cache *cache = &context->cache;
-    struct fp8r_family *_Atomic *slot = find_slot(cache, key);
-    struct fp8r_family *family = atomic_load(slot);
-    struct fp8r_plan *old = family ? atomic_load(&family->plan) : NULL;
-    *owned = false;
-    if (old && old->problem.m >= problem->m) { /* another thread was first */
-        *plan = old;
-        return FP8R_OK;
-    }
-    FP8R_TRY(build(context, problem, plan));
-    if (!family && cache->families == FP8R_CACHE_FAMILIES) {
-        *owned = true;
-        return FP8R_OK;
-    }
-    struct fp8r_family *made = family ? NULL : calloc(1, sizeof *made);
-    if (!family && !made) {
-        fp8r_plan_destroy(*plan);
-        return fp8r_fail_memory("a cached plan");
-    }
-    if (old) {
-        old->next = cache->retired;
-        cache->retired = old;
-    }
-    if (family) {
-        atomic_store_explicit(&family->plan, *plan, memory_order_release);
-        return FP8R_OK;
-    }
-    made->key = *key;
-    atomic_store(&made->plan, *plan);
-    cache->families++;
-    atomic_store_explicit(slot, made, memory_order_release);
-    return FP8R_OK;
-}
-
-static fp8r_status find_plan(struct fp8r_context *context, const fp8r_problem *problem, struct fp8r_plan **plan,
-                             bool *owned)
-{
-    fp8r_problem key;
-    family_key(problem, &key);
-    struct fp8r_family *family = atomic_load_explicit(find_slot(&context->cache, &key), memory_order_acquire);
-    *owned = false;
-    *plan = family ? atomic_load_explicit(&family->plan, memory_order_acquire) : NULL;
-    if (*plan && (*plan)->problem.m >= problem->m)
-        return FP8R_OK;
-    pthread_mutex_lock(&context->cache.mutex);
-    fp8r_status status = plan_family(context, problem, &key, plan, owned);
-    pthread_mutex_unlock(&context->cache.mutex);
-    return status;
-}
 
 static fp8r_status run(struct fp8r_context *context, const struct fp8r_plan *plan, const struct fp8r_product *product,
                        void *stream)
@@ -138,7 +33,7 @@ fp8r_status fp8r_scaled_mm(fp8r_context *context, const fp8r_matmul *matmul, voi
         fp8r_fill(&product.problem, &product.pointers);
         return FP8R_OK;
     }
-    FP8R_TRY(find_plan(context, &product.problem, &plan, &owned));
+    FP8R_TRY(fp8r_cache_find(context, &product.problem, &plan, &owned));
     fp8r_status status = run(context, plan, &product, stream);
     if (owned)
         fp8r_plan_destroy(plan);

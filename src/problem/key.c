@@ -33,24 +33,32 @@ void fp8r_key_init(const fp8r_problem *problem, int mode, struct fp8r_key *key)
     };
 }
 
-/* Multiply and fold, in four lanes so that the multiplications overlap. The constants are odd 64-bit numbers without
- * pattern (digits of pi). */
+/* A word into a lane: multiply and fold. The constants are odd 64-bit numbers without pattern (digits of pi). */
+static inline uint64_t mix(uint64_t lane, const unsigned char *at)
+{
+    uint64_t word;
+    memcpy(&word, at, 8);
+    lane = (lane ^ word) * 0x13198A2E03707345u;
+    return lane ^ lane >> 32;
+}
+
+/* Four lanes, so that the multiplications overlap. */
 uint64_t fp8r_hash_words(const void *words, size_t bytes)
 {
-    const unsigned char *at = words;
-    uint64_t lanes[4] = {0x243F6A8885A308D3u, 0xA4093822299F31D1u, 0x082EFA98EC4E6C89u, 0x452821E638D01377u};
-    for (size_t i = 0; i < bytes; i += 8) {
-        uint64_t word, *lane = &lanes[i / 8 % 4];
-        memcpy(&word, at + i, 8);
-        *lane = (*lane ^ word) * 0x13198A2E03707345u;
-        *lane ^= *lane >> 32;
+    const unsigned char *at = words, *end = at + bytes;
+    uint64_t a = 0x243F6A8885A308D3u, b = 0xA4093822299F31D1u, c = 0x082EFA98EC4E6C89u, d = 0x452821E638D01377u;
+    for (; end - at >= 32; at += 32) {
+        a = mix(a, at);
+        b = mix(b, at + 8);
+        c = mix(c, at + 16);
+        d = mix(d, at + 24);
     }
-    uint64_t hash = lanes[0];
-    for (int i = 1; i < 4; i++) {
-        hash = (hash ^ lanes[i]) * 0x13198A2E03707345u;
-        hash ^= hash >> 32;
-    }
-    return hash;
+    for (; end - at >= 8; at += 8)
+        a = mix(a, at);
+    uint64_t lanes[3] = {b, c, d};
+    for (int i = 0; i < 3; i++)
+        a = mix(a, (const unsigned char *)&lanes[i]);
+    return a;
 }
 
 uint64_t fp8r_key_hash(const struct fp8r_key *key)
