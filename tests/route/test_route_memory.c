@@ -14,6 +14,7 @@
 #include "route/search.h"
 #include "route_sample.h"
 #include "scratch.h"
+#include "tune/route_check.h"
 
 static long allocations_left = -1; /* negative: all succeed */
 
@@ -134,6 +135,23 @@ static fp8r_status load_directory(void)
     return status;
 }
 
+static fp8r_context *context;
+
+static fp8r_status check(void)
+{
+    struct fp8r_table_report report;
+    struct fp8r_tool_error error = {0};
+    int code = fp8r_table_check(&written, context, true, &report, &error);
+    if (code == FP8R_EXIT_INTERNAL) {
+        assert_non_null(strstr(error.text, "memory"));
+        return FP8R_ERROR_OUT_OF_MEMORY;
+    }
+    assert_int_equal(code, FP8R_EXIT_GOOD);
+    assert_true(report.count > 0 && !report.fits);
+    fp8r_table_report_fini(&report);
+    return FP8R_OK;
+}
+
 static void refused_allocations_are_answers(void **state)
 {
     (void)state;
@@ -145,6 +163,10 @@ static void refused_allocations_are_answers(void **state)
     with_every_refusal(load);
     with_every_refusal(load_directory);
     with_every_refusal(write_file);
+    const fp8r_context_options options = {.struct_size = sizeof options, .flags = FP8R_NO_ROUTE_FILES};
+    assert_int_equal(fp8r_context_create((fp8r_device){0}, &options, &context), FP8R_OK);
+    with_every_refusal(check);
+    fp8r_context_destroy(context);
     fp8r_route_file_fini(&written);
 }
 
