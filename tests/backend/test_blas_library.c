@@ -62,7 +62,7 @@ static void holds_and_restores_the_count(void **state)
     (void)state;
     struct fp8r_blas library;
     assert_int_equal(fp8r_blas_open(FP8R_FAKE_BLAS "counting.so", false, &library), FP8R_BLAS_GOOD);
-    assert_string_equal(library.name, "openblas 9.8.7");
+    assert_string_equal(library.name, "openblas (Fake) 9.8.7");
     assert_int_equal(library.process.get(), 3);
     fp8r_blas_hold(&library);
     fp8r_blas_hold(&library);

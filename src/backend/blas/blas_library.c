@@ -73,13 +73,16 @@ static void write_name(struct fp8r_blas *library, const char *name, const char *
 
 static void find_name(void *handle, const char *path, struct fp8r_blas *library)
 {
-    char *(*openblas)(void);
+    char *(*openblas)(void), *(*core)(void);
     const char *(*blis)(void);
     void (*mkl)(char *text, int size);
     char text[200] = "";
     const char *file = strrchr(path, '/');
     if (find(handle, "openblas_get_config", &openblas)) {
-        write_name(library, "openblas", openblas());
+        /* Which of its kernels it took is a matter of a factor of 3: what was measured holds for those only. */
+        bool has_core = find(handle, "openblas_get_corename", &core);
+        snprintf(text, sizeof text, "openblas%s%.30s%s", has_core ? " (" : "", has_core ? core() : "", has_core ? ")" : "");
+        write_name(library, text, openblas());
     } else if (find(handle, "MKL_Get_Version_String", &mkl)) {
         mkl(text, sizeof text - 1);
         write_name(library, "mkl", text);

@@ -27,7 +27,7 @@ struct fp8r_blas {
     struct fp8r_blas_count thread;  /* one number a thread */
     int (*swap)(int threads);       /* one number a thread: sets it and returns the one before */
     bool one_at_a_time;             /* must not be called by two threads at once */
-    char name[96];                  /* "openblas 0.3.21" */
+    char name[96];                  /* "openblas (SkylakeX) 0.3.21": what comes before the version must be equal too */
 };
 
 enum fp8r_blas_verdict {

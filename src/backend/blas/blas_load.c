@@ -15,7 +15,7 @@ static const struct {
     bool resident_only;
 } known[] = {
     {"libopenblasp.so.0", false}, {"libopenblas.so.0", false}, {"libopenblaso.so.0", false},
-    {"libmkl_rt.so.2", true},     {"libmkl_rt.so.1", true},    {"libblis.so.4", false},
+    {"libmkl_rt.so.3", true},     {"libmkl_rt.so.2", true},    {"libblis.so.4", false},
     {"libblas.so.3", false},      {"libcblas.so.3", false},
 };
 enum { KNOWN = sizeof known / sizeof *known };
