@@ -24,8 +24,7 @@ static int exit_of(fp8r_status status)
 
 int fp8r_tool_status(struct fp8r_tool_error *error, fp8r_status status)
 {
-    if (status == FP8R_OK)
-        return FP8R_EXIT_GOOD;
+    if (status == FP8R_OK) return FP8R_EXIT_GOOD;
     const char *line = fp8r_last_error();
     return fp8r_tool_error_set(error, exit_of(status), "%s", *line ? line : fp8r_status_name(status));
 }

@@ -7,7 +7,8 @@
 
 #include "tool_error.h"
 
-/* Fills the error with fp8r_last_error() and returns the exit code that the status means; GOOD for FP8R_OK. */
+/* Fills the error with fp8r_last_error() and returns the exit code that the status means; GOOD for FP8R_OK.
+ */
 int fp8r_tool_status(struct fp8r_tool_error *error, fp8r_status status);
 
 #endif

@@ -25,13 +25,13 @@ static const char *library_of(const struct fp8r_row *row)
 fp8r_status fp8r_context_backend(const fp8r_context *context, size_t index, fp8r_backend_info *info)
 {
     static const char *const none[] = {NULL};
-    if (!context)
-        return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "context is NULL");
-    if (!info)
-        return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "info is NULL");
+    if (!context) return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "context is NULL");
+    if (!info) return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "info is NULL");
     if (info->struct_size != sizeof *info)
-        return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "info->struct_size is %zu: set it to sizeof(fp8r_backend_info), "
-                                                      "%zu", info->struct_size, sizeof *info);
+        return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT,
+                         "info->struct_size is %zu: set it to sizeof(fp8r_backend_info), "
+                         "%zu",
+                         info->struct_size, sizeof *info);
     if (index >= fp8r_context_backend_count(context))
         return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "index is %zu: the context has %d backends", index,
                          context->registry.count);
@@ -46,8 +46,7 @@ fp8r_status fp8r_context_backend(const fp8r_context *context, size_t index, fp8r
                                 .is_built = row->is_built,
                                 .fits = row->fits,
                                 .reason = row->fits ? FP8R_REASON_NONE : row->reason.code};
-    if (!row->fits)
-        fp8r_reason_sentence(&row->reason, info->sentence, sizeof info->sentence);
+    if (!row->fits) fp8r_reason_sentence(&row->reason, info->sentence, sizeof info->sentence);
     return FP8R_OK;
 }
 

@@ -6,17 +6,19 @@
 
 #include "tool_status.h"
 
-int fp8r_checkpoint_b_shape(const struct fp8r_weights *weights, fp8r_matmul *matmul, struct fp8r_tool_error *error)
+int fp8r_checkpoint_b_shape(const struct fp8r_weights *weights, fp8r_matmul *matmul,
+                            struct fp8r_tool_error *error)
 {
     fp8r_matrix *b = &matmul->b;
     if (b->rows != weights->k || b->cols != weights->n)
-        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE,
-                                   "--weights: the tensor has N=%lld and K=%lld, but the problem N=%lld and K=%lld",
-                                   (long long)weights->n, (long long)weights->k, (long long)b->cols,
-                                   (long long)b->rows);
+        return fp8r_tool_error_set(
+            error, FP8R_EXIT_USAGE,
+            "--weights: the tensor has N=%lld and K=%lld, but the problem N=%lld and K=%lld",
+            (long long)weights->n, (long long)weights->k, (long long)b->cols, (long long)b->rows);
     if ((b->rows > 1 && b->row_stride != 1) || (b->cols > 1 && b->col_stride != b->rows))
-        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE,
-                                   "--weights: checkpoints store [N,K] packed: leave tb, ib and ldb out of the problem");
+        return fp8r_tool_error_set(
+            error, FP8R_EXIT_USAGE,
+            "--weights: checkpoints store [N,K] packed: leave tb, ib and ldb out of the problem");
     b->batch = 1;
     b->batch_stride = 0;
     bool is_wide = weights->dtype != FP8R_DTYPE_E4M3;
@@ -53,13 +55,12 @@ static int quantize(fp8r_context *context, const struct fp8r_weights *weights, c
     return fp8r_tool_status(error, fp8r_quantize(context, &in, &codes, &scale, FP8R_SCALING_COMPUTE, NULL));
 }
 
-int fp8r_checkpoint_b_fill(fp8r_context *context, const struct fp8r_weights *weights, struct fp8r_inputs *inputs,
-                           struct fp8r_tool_error *error)
+int fp8r_checkpoint_b_fill(fp8r_context *context, const struct fp8r_weights *weights,
+                           struct fp8r_inputs *inputs, struct fp8r_tool_error *error)
 {
     const fp8r_matmul *matmul = &inputs->matmul;
     int code = FP8R_EXIT_GOOD;
-    if (weights->n == 0 || weights->k == 0)
-        return code;
+    if (weights->n == 0 || weights->k == 0) return code;
     if (weights->dtype != FP8R_DTYPE_E4M3) {
         code = quantize(context, weights, matmul, error);
     } else {

@@ -9,11 +9,13 @@
 #include "model/weights.h"
 #include "tool_error.h"
 
-/* Gives the product the weights' layout and kind of scale. Exit codes: USAGE where problem and tensor disagree. */
-int fp8r_checkpoint_b_shape(const struct fp8r_weights *weights, fp8r_matmul *matmul, struct fp8r_tool_error *error);
+/* Gives the product the weights' layout and kind of scale. Exit codes: USAGE where problem and tensor
+ * disagree. */
+int fp8r_checkpoint_b_shape(const struct fp8r_weights *weights, fp8r_matmul *matmul,
+                            struct fp8r_tool_error *error);
 
 /* Puts codes and scales into operands of that shape. */
-int fp8r_checkpoint_b_fill(fp8r_context *context, const struct fp8r_weights *weights, struct fp8r_inputs *inputs,
-                           struct fp8r_tool_error *error);
+int fp8r_checkpoint_b_fill(fp8r_context *context, const struct fp8r_weights *weights,
+                           struct fp8r_inputs *inputs, struct fp8r_tool_error *error);
 
 #endif

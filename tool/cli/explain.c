@@ -65,7 +65,8 @@ static int print_text(const char *problem, const fp8r_explanation *explanation, 
     for (size_t i = 0; i < fp8r_explanation_count(explanation); i++)
         add_row(&table, fp8r_explanation_candidate(explanation, i));
     int code = fp8r_text_table_print(&table, stdout, error);
-    printf("\nsource: %s\nnote:   %s\n", fp8r_explanation_source(explanation), fp8r_explanation_note(explanation));
+    printf("\nsource: %s\nnote:   %s\n", fp8r_explanation_source(explanation),
+           fp8r_explanation_note(explanation));
     return code;
 }
 
@@ -77,10 +78,10 @@ static int explain(fp8r_context *context, const struct fp8r_common *common, stru
     int code = fp8r_problem_read(common->words.items[0], &matmul, error);
     if (code == FP8R_EXIT_GOOD)
         code = fp8r_tool_status(error, fp8r_matmul_format(&matmul, problem, sizeof problem));
+    if (code == FP8R_EXIT_GOOD) code = fp8r_tool_status(error, fp8r_explain(context, &matmul, &explanation));
     if (code == FP8R_EXIT_GOOD)
-        code = fp8r_tool_status(error, fp8r_explain(context, &matmul, &explanation));
-    if (code == FP8R_EXIT_GOOD)
-        code = common->json ? print_json(problem, explanation, error) : print_text(problem, explanation, error);
+        code =
+            common->json ? print_json(problem, explanation, error) : print_text(problem, explanation, error);
     fp8r_explanation_destroy(explanation);
     return code;
 }
@@ -90,8 +91,7 @@ static int run(const void *arguments, struct fp8r_tool_error *error)
     const struct fp8r_common *common = arguments;
     struct fp8r_session session;
     int code = fp8r_session_open(common, 0, &session, error);
-    if (code != FP8R_EXIT_GOOD)
-        return code;
+    if (code != FP8R_EXIT_GOOD) return code;
     code = explain(session.context, common, error);
     fp8r_session_close(&session);
     return code;
@@ -101,13 +101,17 @@ const struct fp8r_verb fp8r_verb_explain = {
     .name = "explain",
     .summary = "say which backend a product is sent to, and why no other",
     .words = "PROBLEM",
-    .description =
-        "Lists every backend with its verdict for the problem: chosen, eligible (could run it, another was chosen) or "
-        "refused with the reason. Behind the table stand the step of the dispatch order that decided, and the route file "
-        "behind it or the command that would measure one. Nothing is run, and it succeeds whatever the verdicts are.\n\n"
-        "A problem is [B*]MxNxK and options behind colons: fp16 or fp32 (out; bf16 otherwise), tensor, sa=KIND, sb=KIND "
-        "with a kind of none, tensor, batch or row, bias or bias=TYPE, a=TYPE, precise, invariant, static, ta, tb, to, "
-        "lda=N, ldb=N, ldo=N, align=N.",
+    .description = "Lists every backend with its verdict for the problem: chosen, eligible (could run it, "
+                   "another was chosen) or "
+                   "refused with the reason. Behind the table stand the step of the dispatch order that "
+                   "decided, and the route file "
+                   "behind it or the command that would measure one. Nothing is run, and it succeeds "
+                   "whatever the verdicts are.\n\n"
+                   "A problem is [B*]MxNxK and options behind colons: fp16 or fp32 (out; bf16 otherwise), "
+                   "tensor, sa=KIND, sb=KIND "
+                   "with a kind of none, tensor, batch or row, bias or bias=TYPE, a=TYPE, precise, "
+                   "invariant, static, ta, tb, to, "
+                   "lda=N, ldb=N, ldo=N, align=N.",
     .examples = "fp8route explain 1x4096x14336\nfp8route explain 512x4096x4096:bias --json",
     .words_min = 1,
     .words_max = 1,

@@ -26,7 +26,8 @@ static int gather(const fp8r_context *context, struct facts *facts, struct fp8r_
     unsigned char id[32];
     facts->context = context;
     facts->device = fp8r_context_device(context);
-    snprintf(facts->version, sizeof facts->version, "%u.%u.%u", version / 10000, version / 100 % 100, version % 100);
+    snprintf(facts->version, sizeof facts->version, "%u.%u.%u", version / 10000, version / 100 % 100,
+             version % 100);
     fp8r_context_routes_id(context, id);
     for (size_t i = 0; i < sizeof id; i++)
         snprintf(facts->routes_id + 2 * i, 3, "%02x", id[i]);
@@ -83,8 +84,7 @@ static int print_json(const struct facts *facts, struct fp8r_tool_error *error)
     for (size_t i = 0; code == FP8R_EXIT_GOOD && i < fp8r_context_backend_count(facts->context); i++) {
         fp8r_backend_info info = {.struct_size = sizeof info};
         code = fp8r_tool_status(error, fp8r_context_backend(facts->context, i, &info));
-        if (code == FP8R_EXIT_GOOD)
-            set_backend(&output, fp8r_output_append_object(&output, backends), &info);
+        if (code == FP8R_EXIT_GOOD) set_backend(&output, fp8r_output_append_object(&output, backends), &info);
     }
     fp8r_output_set_text(&output, output.root, "routes_id", facts->routes_id);
     fp8r_output_set_text(&output, output.root, "user_route_file", facts->user_file);
@@ -109,12 +109,13 @@ static void print_device(const struct facts *facts)
     printf("fp8route %s\n", facts->version);
     print_heading("Device");
     if (device->kind == FP8R_DEVICE_CUDA)
-        printf("  cuda:%d, %s: sm_%d, %d multiprocessors, L2 %lld KiB, %lld GB/s, driver %d\n", (int)device->index,
-               device->name, (int)device->arch, (int)device->sm_count, (long long)device->l2_bytes / 1024,
-               (long long)device->bandwidth_gbs, (int)device->driver);
+        printf("  cuda:%d, %s: sm_%d, %d multiprocessors, L2 %lld KiB, %lld GB/s, driver %d\n",
+               (int)device->index, device->name, (int)device->arch, (int)device->sm_count,
+               (long long)device->l2_bytes / 1024, (long long)device->bandwidth_gbs, (int)device->driver);
     else
-        printf("  cpu, %s: %d threads, L2 %lld KiB a core, last level %lld KiB\n", device->name, (int)device->threads,
-               (long long)device->l2_bytes / 1024, (long long)device->last_level_bytes / 1024);
+        printf("  cpu, %s: %d threads, L2 %lld KiB a core, last level %lld KiB\n", device->name,
+               (int)device->threads, (long long)device->l2_bytes / 1024,
+               (long long)device->last_level_bytes / 1024);
     printf("  routes are tied to: %s\n", facts->identity);
 }
 
@@ -131,8 +132,8 @@ static int print_backends(const fp8r_context *context, struct fp8r_tool_error *e
         enum fp8r_style style = info.fits ? FP8R_STYLE_GOOD : FP8R_STYLE_DIM;
         fp8r_text_table_add(&table, style, "%s", info.name);
         fp8r_text_table_add(&table, style, "%s", info.fits ? "yes" : "no");
-        fp8r_text_table_add(&table, style, "%s%s%s%s%s", info.description, *info.library ? "; " : "", info.library,
-                            info.fits ? "" : ": ", info.sentence);
+        fp8r_text_table_add(&table, style, "%s%s%s%s%s", info.description, *info.library ? "; " : "",
+                            info.library, info.fits ? "" : ": ", info.sentence);
     }
     int printed = fp8r_text_table_print(&table, stdout, error);
     return code == FP8R_EXIT_GOOD ? printed : code;
@@ -144,10 +145,10 @@ static int print_configs(const fp8r_context *context, struct fp8r_tool_error *er
     for (size_t i = 0; i < fp8r_context_backend_count(context); i++) {
         fp8r_backend_info info = {.struct_size = sizeof info};
         int code = fp8r_tool_status(error, fp8r_context_backend(context, i, &info));
-        if (code != FP8R_EXIT_GOOD)
-            return code;
+        if (code != FP8R_EXIT_GOOD) return code;
         for (size_t j = 0; info.configs[j]; j++)
-            printf("%s%s:%s%s", j == 0 ? "  " : " ", info.name, info.configs[j], info.configs[j + 1] ? "" : "\n");
+            printf("%s%s:%s%s", j == 0 ? "  " : " ", info.name, info.configs[j],
+                   info.configs[j + 1] ? "" : "\n");
     }
     return FP8R_EXIT_GOOD;
 }
@@ -159,8 +160,8 @@ static void print_routes(const struct facts *facts)
         printf("  in use: %s\n", fp8r_context_route_file(facts->context, i));
     if (!fp8r_context_route_file(facts->context, 0))
         printf("  none in use: fp8route tune --quick measures some\n");
-    printf("  the user's file: %s\n  id: %s\n", *facts->user_file ? facts->user_file : "none, HOME is not set",
-           facts->routes_id);
+    printf("  the user's file: %s\n  id: %s\n",
+           *facts->user_file ? facts->user_file : "none, HOME is not set", facts->routes_id);
 }
 
 static void print_environment(void)
@@ -176,8 +177,7 @@ static int print_text(const struct facts *facts, struct fp8r_tool_error *error)
 {
     print_device(facts);
     int code = print_backends(facts->context, error);
-    if (code == FP8R_EXIT_GOOD)
-        code = print_configs(facts->context, error);
+    if (code == FP8R_EXIT_GOOD) code = print_configs(facts->context, error);
     print_routes(facts);
     print_environment();
     return code;
@@ -189,11 +189,9 @@ static int run(const void *arguments, struct fp8r_tool_error *error)
     struct fp8r_session session;
     struct facts facts = {0};
     int code = fp8r_session_open(common, 0, &session, error);
-    if (code != FP8R_EXIT_GOOD)
-        return code;
+    if (code != FP8R_EXIT_GOOD) return code;
     code = gather(session.context, &facts, error);
-    if (code == FP8R_EXIT_GOOD)
-        code = common->json ? print_json(&facts, error) : print_text(&facts, error);
+    if (code == FP8R_EXIT_GOOD) code = common->json ? print_json(&facts, error) : print_text(&facts, error);
     fp8r_session_close(&session);
     return code;
 }
@@ -202,10 +200,11 @@ const struct fp8r_verb fp8r_verb_info = {
     .name = "info",
     .summary = "show the device, the backends, the route files and the environment",
     .words = "",
-    .description =
-        "Shows what decisions rest on: the facts of the device, every backend with its configurations or the reason why "
-        "it cannot be used here, the route files in use and their digest (equal digests decide alike), and the "
-        "environment variables that are understood.",
+    .description = "Shows what decisions rest on: the facts of the device, every backend with its "
+                   "configurations or the reason why "
+                   "it cannot be used here, the route files in use and their digest (equal digests decide "
+                   "alike), and the "
+                   "environment variables that are understood.",
     .examples = "fp8route info\nfp8route info --json --device cuda",
     .has_context = true,
     .arguments_bytes = sizeof(struct fp8r_common),

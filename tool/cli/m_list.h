@@ -8,7 +8,8 @@
 
 #include "tool_error.h"
 
-/* A new array (free it). Exit codes: USAGE for anything but whole numbers from 1 with commas between them, INTERNAL. */
+/* A new array (free it). Exit codes: USAGE for anything but whole numbers from 1 with commas between them,
+ * INTERNAL. */
 int fp8r_m_list_parse(const char *text, int64_t **ms, size_t *count, struct fp8r_tool_error *error);
 
 #endif

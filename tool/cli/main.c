@@ -14,8 +14,7 @@ static int run_verb(const struct fp8r_verb *verb, int argc, char **argv, struct 
 {
     void *arguments = NULL;
     int code = fp8r_options_parse(verb, argc, argv, &arguments, error);
-    if (code != FP8R_EXIT_GOOD)
-        return code;
+    if (code != FP8R_EXIT_GOOD) return code;
     const struct fp8r_common *common = arguments;
     if (common->help)
         fp8r_manual_print_help(verb, stdout);
@@ -41,8 +40,7 @@ static int run(int argc, char **argv, const char **verb_name, struct fp8r_tool_e
         return FP8R_EXIT_GOOD;
     }
     const struct fp8r_verb *verb = fp8r_verb_find(argv[1], error);
-    if (!verb)
-        return FP8R_EXIT_USAGE;
+    if (!verb) return FP8R_EXIT_USAGE;
     *verb_name = verb->name;
     return run_verb(verb, argc - 2, argv + 2, error);
 }
@@ -50,8 +48,7 @@ static int run(int argc, char **argv, const char **verb_name, struct fp8r_tool_e
 /* Output that did not arrive is a failure, even where the verb went well. */
 static int flush_output(int code, struct fp8r_tool_error *error)
 {
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return code;
+    if (fflush(stdout) == 0 && !ferror(stdout)) return code;
     int failed = fp8r_tool_error_set(error, FP8R_EXIT_INTERNAL, "standard output could not be written");
     return fp8r_exit_worse(code, failed);
 }

@@ -32,7 +32,8 @@ static void print_wrapped(FILE *stream, const char *text, size_t length, int ind
 
 static void print_heading(FILE *stream, const char *heading)
 {
-    fprintf(stream, "\n%s%s%s\n", fp8r_style(stream, FP8R_STYLE_BOLD), heading, fp8r_style(stream, FP8R_STYLE_NONE));
+    fprintf(stream, "\n%s%s%s\n", fp8r_style(stream, FP8R_STYLE_BOLD), heading,
+            fp8r_style(stream, FP8R_STYLE_NONE));
 }
 
 static void print_item(FILE *stream, const char *name, const char *text)
@@ -95,19 +96,19 @@ static void print_options(const struct fp8r_verb *verb, FILE *stream)
 
 void fp8r_manual_print_help(const struct fp8r_verb *verb, FILE *stream)
 {
-    fprintf(stream, "fp8route %s: %s\n\nUsage: fp8route %s [OPTION]... %s\n\n", verb->name, verb->summary, verb->name,
-            verb->words);
+    fprintf(stream, "fp8route %s: %s\n\nUsage: fp8route %s [OPTION]... %s\n\n", verb->name, verb->summary,
+            verb->name, verb->words);
     print_paragraphs(stream, verb->description);
     print_options(verb, stream);
-    if (verb->examples)
-        print_lines(stream, "Examples", verb->examples);
+    if (verb->examples) print_lines(stream, "Examples", verb->examples);
     fprintf(stream, "\nfp8route help lists exit codes and environment variables.\n");
 }
 
 void fp8r_manual_print_program_help(FILE *stream)
 {
-    fprintf(stream, "fp8route: FP8 matrix products, each sent to the backend measured fastest on this machine\n\n"
-                    "Usage: fp8route VERB [OPTION]... [WORD]...\n");
+    fprintf(stream,
+            "fp8route: FP8 matrix products, each sent to the backend measured fastest on this machine\n\n"
+            "Usage: fp8route VERB [OPTION]... [WORD]...\n");
     print_heading(stream, "Verbs");
     for (size_t i = 0; fp8r_verb_at(i); i++)
         print_item(stream, fp8r_verb_at(i)->name, fp8r_verb_at(i)->summary);

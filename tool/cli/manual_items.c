@@ -3,7 +3,8 @@
 #include "cli/manual.h"
 
 const struct fp8r_manual_item fp8r_manual_environment[] = {
-    {"FP8ROUTE_BACKEND", "name or name:config of the backend to prefer; a product it cannot run is dispatched as usual"},
+    {"FP8ROUTE_BACKEND",
+     "name or name:config of the backend to prefer; a product it cannot run is dispatched as usual"},
     {"FP8ROUTE_DENY", "names of backends to leave out, with commas between them"},
     {"FP8ROUTE_TABLE", "a route file to read before those of the user, the system and the package"},
     {"FP8ROUTE_UNROUTED", "\"error\": only measured routes may decide"},
@@ -20,7 +21,8 @@ const struct fp8r_manual_item fp8r_manual_exits[] = {
     {"1", "a regression, wrong values or a failed check"},
     {"2", "usage: an unknown verb, option or backend, or a problem text that cannot be read"},
     {"3", "inconclusive: the noise is wider than the question"},
-    {"4", "could not measure: no such device, the backend refuses, or several could run it and no route says which"},
+    {"4", "could not measure: no such device, the backend refuses, or several could run it and no route says "
+          "which"},
     {"5", "bad data: a route file, config.json, safetensors or sample file"},
     {"6", "an internal error, or out of memory"},
     {"75", "interrupted; the same command can be run again"},

@@ -14,15 +14,14 @@
 
 enum { LINE_COLUMNS = 70 };
 
-/* Text in which nothing is a request: dashes stay dashes, a line cannot begin with a dot. Where `wrap`, long lines are
- * broken at their spaces. */
+/* Text in which nothing is a request: dashes stay dashes, a line cannot begin with a dot. Where `wrap`, long
+ * lines are broken at their spaces. */
 static void put_text(FILE *stream, const char *text, size_t length, bool wrap)
 {
     int column = 0;
     for (size_t i = 0; i < length; i++) {
         char c = wrap && text[i] == ' ' && column > LINE_COLUMNS ? '\n' : text[i];
-        if (column == 0 && (c == '.' || c == '\''))
-            fputs("\\&", stream);
+        if (column == 0 && (c == '.' || c == '\'')) fputs("\\&", stream);
         column = c == '\n' ? 0 : column + 1;
         if (c == '\\')
             fputs("\\e", stream);
@@ -61,8 +60,9 @@ static void put_title(FILE *stream, const char *verb, const char *summary)
     fprintf(stream, ".TH FP8ROUTE%s", verb ? "\\-" : "");
     for (const char *at = verb ? verb : ""; *at; at++)
         fputc(toupper((unsigned char)*at), stream);
-    fprintf(stream, " 1 \"%s\" \"fp8route %d.%d.%d\" \"User Commands\"\n.SH NAME\nfp8route%s%s \\- ", PAGE_DATE,
-            FP8R_VERSION_MAJOR, FP8R_VERSION_MINOR, FP8R_VERSION_PATCH, verb ? "\\-" : "", verb ? verb : "");
+    fprintf(stream, " 1 \"%s\" \"fp8route %d.%d.%d\" \"User Commands\"\n.SH NAME\nfp8route%s%s \\- ",
+            PAGE_DATE, FP8R_VERSION_MAJOR, FP8R_VERSION_MINOR, FP8R_VERSION_PATCH, verb ? "\\-" : "",
+            verb ? verb : "");
     put_string(stream, summary);
     fputs("\n.SH SYNOPSIS\n", stream);
 }
@@ -129,8 +129,10 @@ static void put_program_page(FILE *stream)
 {
     put_title(stream, NULL, "FP8 matrix products, each sent to the backend measured fastest on this machine");
     fputs(".B fp8route\n.I VERB\n[\\fIOPTION\\fR]... [\\fIWORD\\fR]...\n.SH DESCRIPTION\n", stream);
-    put_paragraphs(stream, "Runs, explains, measures and checks FP8 matrix products on the backends of this machine. Each "
-                           "verb has a page of its own.");
+    put_paragraphs(
+        stream,
+        "Runs, explains, measures and checks FP8 matrix products on the backends of this machine. Each "
+        "verb has a page of its own.");
     fputs(".SH VERBS\n", stream);
     for (size_t i = 0; fp8r_verb_at(i); i++)
         put_item(stream, fp8r_verb_at(i)->name, NULL, fp8r_verb_at(i)->summary);

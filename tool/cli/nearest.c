@@ -11,12 +11,12 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Edit distance with one row of memory; a swap of two letters counts two. Longer names are far from everything. */
+/* Edit distance with one row of memory; a swap of two letters counts two. Longer names are far from
+ * everything. */
 static size_t distance(const char *a, const char *b)
 {
     size_t row[NAME_MAX_BYTES + 1], length = strlen(b);
-    if (length > NAME_MAX_BYTES || strlen(a) > NAME_MAX_BYTES)
-        return NAME_MAX_BYTES;
+    if (length > NAME_MAX_BYTES || strlen(a) > NAME_MAX_BYTES) return NAME_MAX_BYTES;
     for (size_t j = 0; j <= length; j++)
         row[j] = j;
     for (size_t i = 0; a[i]; i++) {

@@ -49,8 +49,7 @@ void fp8r_options_tables(const struct fp8r_verb *verb, struct fp8r_option_table 
 static const struct fp8r_option *option_at(const struct fp8r_option_table *tables, size_t index)
 {
     for (int i = 0; i < FP8R_OPTION_TABLES; i++) {
-        if (index < tables[i].count)
-            return &tables[i].options[index];
+        if (index < tables[i].count) return &tables[i].options[index];
         index -= tables[i].count;
     }
     return NULL;
@@ -70,8 +69,9 @@ static int unknown_option(const struct parser *parser, const char *name)
 {
     const char *nearest =
         fp8r_nearest_name(name, option_name_at, parser->tables, option_count(parser->tables));
-    return fp8r_tool_error_set(parser->error, FP8R_EXIT_USAGE, "unknown option --%.60s%s%s: fp8route %s --help lists them",
-                               name, nearest ? ", did you mean --" : "", nearest ? nearest : "", parser->verb->name);
+    return fp8r_tool_error_set(
+        parser->error, FP8R_EXIT_USAGE, "unknown option --%.60s%s%s: fp8route %s --help lists them", name,
+        nearest ? ", did you mean --" : "", nearest ? nearest : "", parser->verb->name);
 }
 
 /* "12", "4k" = 4096 is not offered: one way to write a number. */
@@ -83,8 +83,8 @@ static int set_count(const struct parser *parser, const struct fp8r_option *opti
     bool is_number = *value >= '0' && *value <= '9' && *end == '\0' && errno == 0;
     if (!is_number || count < option->least || count > INT64_MAX)
         return fp8r_tool_error_set(parser->error, FP8R_EXIT_USAGE,
-                                   "--%s is \"%.40s\": it must be a whole number of at least %" PRId64, option->name,
-                                   value, option->least);
+                                   "--%s is \"%.40s\": it must be a whole number of at least %" PRId64,
+                                   option->name, value, option->least);
     *(int64_t *)(void *)(parser->arguments + option->offset) = count;
     return FP8R_EXIT_GOOD;
 }
@@ -95,8 +95,8 @@ static int set_number(const struct parser *parser, const struct fp8r_option *opt
     double number = strtod(value, &end);
     if (end == value || *end != '\0' || !isfinite(number) || number < (double)option->least)
         return fp8r_tool_error_set(parser->error, FP8R_EXIT_USAGE,
-                                   "--%s is \"%.40s\": it must be a number of at least %" PRId64, option->name, value,
-                                   option->least);
+                                   "--%s is \"%.40s\": it must be a number of at least %" PRId64,
+                                   option->name, value, option->least);
     *(double *)(void *)(parser->arguments + option->offset) = number;
     return FP8R_EXIT_GOOD;
 }
@@ -104,10 +104,8 @@ static int set_number(const struct parser *parser, const struct fp8r_option *opt
 /* A list never holds more than all words. */
 static int add_word(const struct parser *parser, struct fp8r_words *words, const char *word)
 {
-    if (!words->items)
-        words->items = calloc((size_t)parser->argc, sizeof *words->items);
-    if (!words->items)
-        return fp8r_tool_error_memory(parser->error, "the command line");
+    if (!words->items) words->items = calloc((size_t)parser->argc, sizeof *words->items);
+    if (!words->items) return fp8r_tool_error_memory(parser->error, "the command line");
     words->items[words->count++] = word;
     return FP8R_EXIT_GOOD;
 }
@@ -145,7 +143,8 @@ static int set_value(struct parser *parser, const struct fp8r_option *option, co
 }
 
 /* Finds "name" of "name=value". */
-static const struct fp8r_option *find_option(struct parser *parser, const char *name, size_t length, bool **seen)
+static const struct fp8r_option *find_option(struct parser *parser, const char *name, size_t length,
+                                             bool **seen)
 {
     for (size_t i = 0; i < option_count(parser->tables); i++) {
         const struct fp8r_option *option = option_at(parser->tables, i);
@@ -163,8 +162,7 @@ static int parse_option(struct parser *parser, const char *name)
     const char *value = name[length] == '=' ? name + length + 1 : NULL;
     bool *seen = NULL;
     const struct fp8r_option *option = find_option(parser, name, length, &seen);
-    if (!option)
-        return unknown_option(parser, name);
+    if (!option) return unknown_option(parser, name);
     bool is_repeatable = option->kind == FP8R_OPTION_EACH || option->kind == FP8R_OPTION_LIST;
     if (*seen && !is_repeatable && option->kind != FP8R_OPTION_FLAG)
         return fp8r_tool_error_set(parser->error, FP8R_EXIT_USAGE, "--%s is given twice", option->name);
@@ -176,10 +174,9 @@ static int parse_option(struct parser *parser, const char *name)
         return FP8R_EXIT_GOOD;
     }
     if (!value && (parser->at == parser->argc || is_option(parser->argv[parser->at])))
-        return fp8r_tool_error_set(parser->error, FP8R_EXIT_USAGE, "--%s needs a value: --%s %s", option->name,
-                                   option->name, option->value);
-    if (!value)
-        value = parser->argv[parser->at++];
+        return fp8r_tool_error_set(parser->error, FP8R_EXIT_USAGE, "--%s needs a value: --%s %s",
+                                   option->name, option->name, option->value);
+    if (!value) value = parser->argv[parser->at++];
     if (*value == '\0')
         return fp8r_tool_error_set(parser->error, FP8R_EXIT_USAGE, "--%s has an empty value: it must be %s",
                                    option->name, option->value);
@@ -190,8 +187,7 @@ static int parse_word(struct parser *parser, bool *only_words)
 {
     const char *word = parser->argv[parser->at++];
     struct fp8r_common *common = (struct fp8r_common *)(void *)parser->arguments;
-    if (*only_words || !is_option(word))
-        return add_word(parser, &common->words, word);
+    if (*only_words || !is_option(word)) return add_word(parser, &common->words, word);
     if (strcmp(word, "--") == 0) {
         *only_words = true;
         return FP8R_EXIT_GOOD;
@@ -201,9 +197,10 @@ static int parse_word(struct parser *parser, bool *only_words)
         return FP8R_EXIT_GOOD;
     }
     if (word[1] != '-')
-        return fp8r_tool_error_set(parser->error, FP8R_EXIT_USAGE,
-                                   "unknown option %.60s: options begin with two dashes, fp8route %s --help lists them",
-                                   word, parser->verb->name);
+        return fp8r_tool_error_set(
+            parser->error, FP8R_EXIT_USAGE,
+            "unknown option %.60s: options begin with two dashes, fp8route %s --help lists them", word,
+            parser->verb->name);
     return parse_option(parser, word + 2);
 }
 
@@ -212,8 +209,8 @@ static int check_words(const struct parser *parser)
     const struct fp8r_verb *verb = parser->verb;
     const struct fp8r_common *common = (const struct fp8r_common *)(const void *)parser->arguments;
     if (common->words.count < verb->words_min)
-        return fp8r_tool_error_set(parser->error, FP8R_EXIT_USAGE, "something is missing: fp8route %s %s", verb->name,
-                                   verb->words);
+        return fp8r_tool_error_set(parser->error, FP8R_EXIT_USAGE, "something is missing: fp8route %s %s",
+                                   verb->name, verb->words);
     if (common->words.count > verb->words_max)
         return fp8r_tool_error_set(parser->error, FP8R_EXIT_USAGE, "unexpected \"%.60s\": fp8route %s%s%s",
                                    common->words.items[verb->words_max], verb->name, *verb->words ? " " : "",
@@ -230,13 +227,11 @@ int fp8r_options_parse(const struct fp8r_verb *verb, int argc, char **argv, void
     fp8r_options_tables(verb, parser.tables);
     parser.arguments = calloc(1, verb->arguments_bytes);
     parser.seen = calloc(option_count(parser.tables), sizeof *parser.seen);
-    if (!parser.arguments || !parser.seen)
-        code = fp8r_tool_error_memory(error, "the command line");
+    if (!parser.arguments || !parser.seen) code = fp8r_tool_error_memory(error, "the command line");
     while (code == FP8R_EXIT_GOOD && parser.at < argc)
         code = parse_word(&parser, &only_words);
     const struct fp8r_common *common = (const struct fp8r_common *)(const void *)parser.arguments;
-    if (code == FP8R_EXIT_GOOD && !common->help)
-        code = check_words(&parser);
+    if (code == FP8R_EXIT_GOOD && !common->help) code = check_words(&parser);
     free(parser.seen);
     if (code == FP8R_EXIT_GOOD)
         *arguments = parser.arguments;
@@ -249,8 +244,7 @@ void fp8r_options_fini(const struct fp8r_verb *verb, void *arguments)
 {
     struct fp8r_option_table tables[FP8R_OPTION_TABLES];
     char *bytes = arguments;
-    if (!arguments)
-        return;
+    if (!arguments) return;
     fp8r_options_tables(verb, tables);
     for (size_t i = 0; i < option_count(tables); i++) {
         const struct fp8r_option *option = option_at(tables, i);

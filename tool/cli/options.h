@@ -1,5 +1,5 @@
-/* Reads a command line by a verb's option table. Knows the options that all verbs share, nothing of what any means.
- * SPDX-License-Identifier: Apache-2.0 */
+/* Reads a command line by a verb's option table. Knows the options that all verbs share, nothing of what any
+ * means. SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP8R_OPTIONS_H
 #define FP8R_OPTIONS_H
 
@@ -15,8 +15,9 @@ enum { FP8R_OPTION_TABLES = 3 };
 /* The verb's own options, then the shared ones that it takes. */
 void fp8r_options_tables(const struct fp8r_verb *verb, struct fp8r_option_table tables[FP8R_OPTION_TABLES]);
 
-/* Parses argv[0..argc-1], the words behind the verb, into new arguments (fini frees them; the strings stay argv's).
- * With --help nothing is asked of the rest. Exit codes: USAGE, with the option and what would be right; INTERNAL. */
+/* Parses argv[0..argc-1], the words behind the verb, into new arguments (fini frees them; the strings stay
+ * argv's). With --help nothing is asked of the rest. Exit codes: USAGE, with the option and what would be
+ * right; INTERNAL. */
 int fp8r_options_parse(const struct fp8r_verb *verb, int argc, char **argv, void **arguments,
                        struct fp8r_tool_error *error);
 

@@ -17,18 +17,14 @@ void fp8r_output_init(struct fp8r_output *output, const char *verb)
 
 void fp8r_output_set(struct fp8r_output *output, json_t *object, const char *key, json_t *value)
 {
-    if (!object)
-        json_decref(value);
-    if (!object || json_object_set_new(object, key, value) != 0)
-        output->is_short = true;
+    if (!object) json_decref(value);
+    if (!object || json_object_set_new(object, key, value) != 0) output->is_short = true;
 }
 
 void fp8r_output_append(struct fp8r_output *output, json_t *array, json_t *value)
 {
-    if (!array)
-        json_decref(value);
-    if (!array || json_array_append_new(array, value) != 0)
-        output->is_short = true;
+    if (!array) json_decref(value);
+    if (!array || json_array_append_new(array, value) != 0) output->is_short = true;
 }
 
 /* json_string refuses what is no UTF-8: then everything beyond ASCII goes. */
@@ -36,11 +32,9 @@ static json_t *make_text(const char *text)
 {
     json_t *made = json_string(text);
     char *plain = made ? NULL : strdup(text);
-    if (!plain)
-        return made;
+    if (!plain) return made;
     for (char *at = plain; *at; at++)
-        if ((unsigned char)*at >= 0x80)
-            *at = '?';
+        if ((unsigned char)*at >= 0x80) *at = '?';
     made = json_string(plain);
     free(plain);
     return made;

@@ -1,6 +1,5 @@
-/* The program's JSON: one object a run, with its schema. Any text becomes valid UTF-8; memory that ran out is noticed when
- * the object is printed.
- * SPDX-License-Identifier: Apache-2.0 */
+/* The program's JSON: one object a run, with its schema. Any text becomes valid UTF-8; memory that ran out is
+ * noticed when the object is printed. SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP8R_OUTPUT_H
 #define FP8R_OUTPUT_H
 
@@ -25,7 +24,8 @@ void fp8r_output_append(struct fp8r_output *output, json_t *array, json_t *value
 /* object[key] = text; bytes that are no UTF-8 become '?', and NULL becomes null. */
 void fp8r_output_set_text(struct fp8r_output *output, json_t *object, const char *key, const char *text);
 
-/* A new array or object as object[key]; borrowed, NULL when out of memory (which the functions above accept). */
+/* A new array or object as object[key]; borrowed, NULL when out of memory (which the functions above accept).
+ */
 json_t *fp8r_output_add_array(struct fp8r_output *output, json_t *object, const char *key);
 json_t *fp8r_output_add_object(struct fp8r_output *output, json_t *object, const char *key);
 

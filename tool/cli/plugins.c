@@ -20,14 +20,14 @@ static void *open_object(const char *file, struct fp8r_tool_error *error)
     return handle;
 }
 
-static int add_backends(struct fp8r_plugins *plugins, const fp8r_backend *const *list, struct fp8r_tool_error *error)
+static int add_backends(struct fp8r_plugins *plugins, const fp8r_backend *const *list,
+                        struct fp8r_tool_error *error)
 {
     size_t count = 0;
     while (list[count])
         count++;
     const fp8r_backend **grown = realloc(plugins->backends, (plugins->count + count) * sizeof *grown);
-    if (!grown)
-        return fp8r_tool_error_memory(error, "the plug-ins' backends");
+    if (!grown) return fp8r_tool_error_memory(error, "the plug-ins' backends");
     plugins->backends = grown;
     for (size_t i = 0; i < count; i++)
         plugins->backends[plugins->count++] = list[i];
@@ -37,8 +37,7 @@ static int add_backends(struct fp8r_plugins *plugins, const fp8r_backend *const 
 static int add_object(struct fp8r_plugins *plugins, const char *file, struct fp8r_tool_error *error)
 {
     void *handle = open_object(file, error);
-    if (!handle)
-        return FP8R_EXIT_USAGE;
+    if (!handle) return FP8R_EXIT_USAGE;
     plugins->handles[plugins->handle_count++] = handle;
     void *symbol = dlsym(handle, "fp8r_backends");
     if (!symbol)
@@ -51,17 +50,16 @@ static int add_object(struct fp8r_plugins *plugins, const char *file, struct fp8
     return add_backends(plugins, list, error);
 }
 
-int fp8r_plugins_open(const struct fp8r_words *files, struct fp8r_plugins *plugins, struct fp8r_tool_error *error)
+int fp8r_plugins_open(const struct fp8r_words *files, struct fp8r_plugins *plugins,
+                      struct fp8r_tool_error *error)
 {
     *plugins = (struct fp8r_plugins){0};
-    if (files->count == 0)
-        return FP8R_EXIT_GOOD;
+    if (files->count == 0) return FP8R_EXIT_GOOD;
     plugins->handles = calloc(files->count, sizeof *plugins->handles);
     int code = plugins->handles ? FP8R_EXIT_GOOD : fp8r_tool_error_memory(error, "the plug-ins");
     for (size_t i = 0; code == FP8R_EXIT_GOOD && i < files->count; i++)
         code = add_object(plugins, files->items[i], error);
-    if (code != FP8R_EXIT_GOOD)
-        fp8r_plugins_close(plugins);
+    if (code != FP8R_EXIT_GOOD) fp8r_plugins_close(plugins);
     return code;
 }
 

@@ -24,8 +24,7 @@ void fp8r_progress_show(struct fp8r_progress_line *line, const char *what, doubl
 
 void fp8r_progress_end(void)
 {
-    if (fp8r_is_terminal(stderr))
-        fputs("\r\033[K", stderr);
+    if (fp8r_is_terminal(stderr)) fputs("\r\033[K", stderr);
 }
 
 void fp8r_progress_note(const char *text)

@@ -1,6 +1,5 @@
-/* How far a long verb has come, on standard error: one line that replaces itself on a terminal, a line now and then
- * elsewhere.
- * SPDX-License-Identifier: Apache-2.0 */
+/* How far a long verb has come, on standard error: one line that replaces itself on a terminal, a line now
+ * and then elsewhere. SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP8R_PROGRESS_H
 #define FP8R_PROGRESS_H
 

@@ -33,7 +33,8 @@ struct outcome {
 };
 
 /* A result that must not be there counts as damage too. */
-static void look_for_damage(const struct fp8r_trial *trial, const struct fp8r_inputs *inputs, struct outcome *outcome)
+static void look_for_damage(const struct fp8r_trial *trial, const struct fp8r_inputs *inputs,
+                            struct outcome *outcome)
 {
     const fp8r_matrix *out = &inputs->matmul.out;
     bool is_empty = out->batch == 0 || out->rows == 0 || out->cols == 0;
@@ -51,8 +52,7 @@ static void time_runs(const struct fp8r_trial *trial, const fp8r_matmul *matmul,
     int64_t start = fp8r_clock_ns();
     for (outcome->runs = 0; outcome->runs < RUNS_MAX && outcome->status == FP8R_OK; outcome->runs++) {
         int64_t before = fp8r_clock_ns();
-        if (outcome->runs > 0 && before - start > RUNS_NS)
-            break;
+        if (outcome->runs > 0 && before - start > RUNS_NS) break;
         outcome->status = fp8r_trial_run(trial, matmul);
         times[outcome->runs] = (double)(fp8r_clock_ns() - before) / 1e3;
     }
@@ -60,8 +60,8 @@ static void time_runs(const struct fp8r_trial *trial, const fp8r_matmul *matmul,
     outcome->median_us = fp8r_median(times, (size_t)outcome->runs);
 }
 
-static int find_source(fp8r_context *context, const fp8r_matmul *matmul, const char *backend, struct outcome *outcome,
-                       struct fp8r_tool_error *error)
+static int find_source(fp8r_context *context, const fp8r_matmul *matmul, const char *backend,
+                       struct outcome *outcome, struct fp8r_tool_error *error)
 {
     fp8r_explanation *explanation = NULL;
     if (backend) {
@@ -82,15 +82,14 @@ static int measure(fp8r_context *context, const struct run_arguments *arguments,
     const fp8r_matmul *matmul = &inputs->matmul;
     int code = find_source(context, matmul, arguments->backend, outcome, error);
     if (code == FP8R_EXIT_GOOD)
-        code = fp8r_tool_status(error, fp8r_trial_create(context, matmul, arguments->backend, FP8R_GUARD_BYTES, &trial));
-    if (code != FP8R_EXIT_GOOD)
-        return code;
+        code = fp8r_tool_status(
+            error, fp8r_trial_create(context, matmul, arguments->backend, FP8R_GUARD_BYTES, &trial));
+    if (code != FP8R_EXIT_GOOD) return code;
     const char *label = fp8r_plan_backend(trial.plan, matmul->a.rows);
     snprintf(outcome->label, sizeof outcome->label, "%s", label ? label : "none");
     outcome->status = fp8r_trial_run(&trial, matmul);
     code = fp8r_tool_status(error, outcome->status);
-    if (code == FP8R_EXIT_GOOD)
-        code = fp8r_verifier_create(matmul, &fp8r_verify_defaults, &verifier, error);
+    if (code == FP8R_EXIT_GOOD) code = fp8r_verifier_create(matmul, &fp8r_verify_defaults, &verifier, error);
     if (code == FP8R_EXIT_GOOD) {
         look_for_damage(&trial, inputs, outcome);
         fp8r_verify(verifier, matmul->out.data, &outcome->verdict);
@@ -142,7 +141,8 @@ static void print_verdict(const struct outcome *outcome)
     else if (verdict->checked == 0)
         printf("no element, and nothing was touched\n");
     else
-        printf("%s%" PRId64 " elements, largest error %.3g of %.3g allowed at [%" PRId64 ",%" PRId64 ",%" PRId64 "]\n",
+        printf("%s%" PRId64 " elements, largest error %.3g of %.3g allowed at [%" PRId64 ",%" PRId64
+               ",%" PRId64 "]\n",
                verdict->is_whole ? "all " : "a sample of ", verdict->checked, verdict->worst_error,
                verdict->worst_bound, verdict->worst.batch, verdict->worst.row, verdict->worst.col);
 }
@@ -170,12 +170,9 @@ static int run_shape(fp8r_context *context, const struct run_arguments *argument
     int code = fp8r_tool_status(error, fp8r_matmul_format(shape, outcome.problem, sizeof outcome.problem));
     if (code == FP8R_EXIT_GOOD)
         code = fp8r_inputs_create(shape, (uint64_t)arguments->seed, FP8R_GUARD_BYTES, &inputs, error);
-    if (code != FP8R_EXIT_GOOD)
-        return code;
-    if (weights)
-        code = fp8r_checkpoint_b_fill(context, weights, &inputs, error);
-    if (code == FP8R_EXIT_GOOD)
-        code = measure(context, arguments, &inputs, &outcome, error);
+    if (code != FP8R_EXIT_GOOD) return code;
+    if (weights) code = fp8r_checkpoint_b_fill(context, weights, &inputs, error);
+    if (code == FP8R_EXIT_GOOD) code = measure(context, arguments, &inputs, &outcome, error);
     fp8r_inputs_destroy(&inputs);
     return code == FP8R_EXIT_GOOD ? print_outcome(&outcome, arguments->common.json, error) : code;
 }
@@ -188,11 +185,9 @@ static int run_in(fp8r_context *context, const struct run_arguments *arguments, 
     if (code != FP8R_EXIT_GOOD || !arguments->weights)
         return code == FP8R_EXIT_GOOD ? run_shape(context, arguments, &shape, NULL, error) : code;
     code = fp8r_weights_load(arguments->weights, &weights, error);
-    if (code != FP8R_EXIT_GOOD)
-        return code;
+    if (code != FP8R_EXIT_GOOD) return code;
     code = fp8r_checkpoint_b_shape(&weights, &shape, error);
-    if (code == FP8R_EXIT_GOOD)
-        code = run_shape(context, arguments, &shape, &weights, error);
+    if (code == FP8R_EXIT_GOOD) code = run_shape(context, arguments, &shape, &weights, error);
     fp8r_weights_fini(&weights);
     return code;
 }
@@ -202,8 +197,7 @@ static int run(const void *words, struct fp8r_tool_error *error)
     const struct run_arguments *arguments = words;
     struct fp8r_session session;
     int code = fp8r_session_open(&arguments->common, 0, &session, error);
-    if (code != FP8R_EXIT_GOOD)
-        return code;
+    if (code != FP8R_EXIT_GOOD) return code;
     code = run_in(session.context, arguments, error);
     fp8r_session_close(&session);
     return code;
@@ -212,24 +206,30 @@ static int run(const void *words, struct fp8r_tool_error *error)
 static const struct fp8r_option options[] = {
     {"backend", "NAME[:CONFIG]", "run it on this backend and no other; the routes decide unless given",
      FP8R_OPTION_TEXT, offsetof(struct run_arguments, backend), 0},
-    {"weights", "FILE:TENSOR", "take b and its scale from a safetensors file or sharded index", FP8R_OPTION_TEXT,
-     offsetof(struct run_arguments, weights), 0},
-    {"seed", "N", "of the random operands; 0 unless given", FP8R_OPTION_COUNT, offsetof(struct run_arguments, seed), 0}};
+    {"weights", "FILE:TENSOR", "take b and its scale from a safetensors file or sharded index",
+     FP8R_OPTION_TEXT, offsetof(struct run_arguments, weights), 0},
+    {"seed", "N", "of the random operands; 0 unless given", FP8R_OPTION_COUNT,
+     offsetof(struct run_arguments, seed), 0}};
 
 const struct fp8r_verb fp8r_verb_run = {
     .name = "run",
     .summary = "run one product on random operands, verify and time it",
     .words = "PROBLEM",
-    .description =
-        "Makes random operands of the real range, every scale another number, poison around and between them; runs the "
-        "product; compares the result with a computation in double, element by element (the whole result up to 2e9 "
-        "operations, a sample with every tile, corner and edge above); and says which backend ran it, how long it took "
-        "and how near the worst element came to its bound. It fails on a wrong element and on memory written that is not "
-        "out's.\n\n"
-        "With --weights, b is a tensor of a checkpoint: e4m3 with its scale, or bf16, fp16 or fp32, which is quantised a "
-        "row of the tensor at a time. The tensor is [N,K] and the problem must have its N and K.",
-    .examples = "fp8route run 3x1000x777:fp32:bias\nfp8route run 1x4096x14336 --backend reference --json\n"
-                "fp8route run 4x6144x4096 --weights model.safetensors.index.json:model.layers.0.self_attn.qkv_proj",
+    .description = "Makes random operands of the real range, every scale another number, poison around and "
+                   "between them; runs the "
+                   "product; compares the result with a computation in double, element by element (the whole "
+                   "result up to 2e9 "
+                   "operations, a sample with every tile, corner and edge above); and says which backend ran "
+                   "it, how long it took "
+                   "and how near the worst element came to its bound. It fails on a wrong element and on "
+                   "memory written that is not "
+                   "out's.\n\n"
+                   "With --weights, b is a tensor of a checkpoint: e4m3 with its scale, or bf16, fp16 or "
+                   "fp32, which is quantised a "
+                   "row of the tensor at a time. The tensor is [N,K] and the problem must have its N and K.",
+    .examples =
+        "fp8route run 3x1000x777:fp32:bias\nfp8route run 1x4096x14336 --backend reference --json\n"
+        "fp8route run 4x6144x4096 --weights model.safetensors.index.json:model.layers.0.self_attn.qkv_proj",
     .words_min = 1,
     .words_max = 1,
     .has_context = true,

@@ -11,8 +11,7 @@
 static void print_line(void *user, int level, const char *line)
 {
     (void)user;
-    if (level <= FP8R_LOG_WARNING)
-        fprintf(stderr, "fp8route: %s\n", line);
+    if (level <= FP8R_LOG_WARNING) fprintf(stderr, "fp8route: %s\n", line);
 }
 
 /* With FP8ROUTE_VERBOSE the library prints its lines itself, in the form its users know. */
@@ -25,16 +24,16 @@ static bool is_verbose(void)
 int fp8r_device_parse(const char *text, fp8r_device *device, struct fp8r_tool_error *error)
 {
     *device = (fp8r_device){.kind = FP8R_DEVICE_CPU};
-    if (!text || strcmp(text, "cpu") == 0)
-        return FP8R_EXIT_GOOD;
+    if (!text || strcmp(text, "cpu") == 0) return FP8R_EXIT_GOOD;
     device->kind = FP8R_DEVICE_CUDA;
-    if (strcmp(text, "cuda") == 0)
-        return FP8R_EXIT_GOOD;
+    if (strcmp(text, "cuda") == 0) return FP8R_EXIT_GOOD;
     char *end = NULL;
-    long index = strncmp(text, "cuda:", 5) == 0 && text[5] >= '0' && text[5] <= '9' ? strtol(text + 5, &end, 10) : -1;
+    long index =
+        strncmp(text, "cuda:", 5) == 0 && text[5] >= '0' && text[5] <= '9' ? strtol(text + 5, &end, 10) : -1;
     if (index < 0 || index > 1023 || *end)
-        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE,
-                                   "--device is \"%.40s\": it must be cpu, cuda or cuda:I with I from 0 to 1023", text);
+        return fp8r_tool_error_set(
+            error, FP8R_EXIT_USAGE,
+            "--device is \"%.40s\": it must be cpu, cuda or cuda:I with I from 0 to 1023", text);
     device->index = (int32_t)index;
     return FP8R_EXIT_GOOD;
 }
@@ -60,12 +59,9 @@ int fp8r_session_open(const struct fp8r_common *common, uint32_t flags, struct f
 {
     *session = (struct fp8r_session){0};
     int code = fp8r_device_parse(common->device, &session->device, error);
-    if (code == FP8R_EXIT_GOOD)
-        code = fp8r_plugins_open(&common->plugins, &session->plugins, error);
-    if (code == FP8R_EXIT_GOOD)
-        code = create_context(common, flags, session, error);
-    if (code != FP8R_EXIT_GOOD)
-        fp8r_session_close(session);
+    if (code == FP8R_EXIT_GOOD) code = fp8r_plugins_open(&common->plugins, &session->plugins, error);
+    if (code == FP8R_EXIT_GOOD) code = create_context(common, flags, session, error);
+    if (code != FP8R_EXIT_GOOD) fp8r_session_close(session);
     return code;
 }
 

@@ -22,13 +22,15 @@ struct fp8r_session {
 };
 
 /* Loads the shared objects of --plugin. Exit codes: USAGE, with the file and what it lacks. */
-int fp8r_plugins_open(const struct fp8r_words *files, struct fp8r_plugins *plugins, struct fp8r_tool_error *error);
+int fp8r_plugins_open(const struct fp8r_words *files, struct fp8r_plugins *plugins,
+                      struct fp8r_tool_error *error);
 void fp8r_plugins_close(struct fp8r_plugins *plugins);
 
 /* "cpu", "cuda" or "cuda:I"; NULL is the CPU. */
 int fp8r_device_parse(const char *text, fp8r_device *device, struct fp8r_tool_error *error);
 
-/* flags: FP8R_NO_ROUTE_FILES and the like. The context's lines go to standard error. On failure nothing is left open. */
+/* flags: FP8R_NO_ROUTE_FILES and the like. The context's lines go to standard error. On failure nothing is
+ * left open. */
 int fp8r_session_open(const struct fp8r_common *common, uint32_t flags, struct fp8r_session *session,
                       struct fp8r_tool_error *error);
 void fp8r_session_close(struct fp8r_session *session);

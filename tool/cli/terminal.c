@@ -19,7 +19,8 @@ static bool is_set(const char *name)
 
 const char *fp8r_style(FILE *stream, enum fp8r_style style)
 {
-    static const char *const sequences[FP8R_STYLE_COUNT] = {"\033[0m", "\033[1m", "\033[2m", "\033[32m", "\033[31m"};
+    static const char *const sequences[FP8R_STYLE_COUNT] = {"\033[0m", "\033[1m", "\033[2m", "\033[32m",
+                                                            "\033[31m"};
     const char *term = getenv("TERM");
     bool is_plain = is_set("NO_COLOR") || !fp8r_is_terminal(stream) || !term || strcmp(term, "dumb") == 0;
     return is_plain ? "" : sequences[style];

@@ -1,6 +1,5 @@
-/* What may be written to a stream beyond plain text: colour, and progress lines that replace each other. Only on a
- * terminal, and no colour under NO_COLOR.
- * SPDX-License-Identifier: Apache-2.0 */
+/* What may be written to a stream beyond plain text: colour, and progress lines that replace each other. Only
+ * on a terminal, and no colour under NO_COLOR. SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP8R_TERMINAL_H
 #define FP8R_TERMINAL_H
 

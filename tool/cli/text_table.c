@@ -17,12 +17,10 @@ void fp8r_text_table_init(struct fp8r_text_table *table, const char *const *head
 
 static bool grow(struct fp8r_text_table *table)
 {
-    if (table->count < table->capacity)
-        return true;
+    if (table->count < table->capacity) return true;
     size_t capacity = table->capacity ? 2 * table->capacity : 64;
     struct fp8r_text_cell *cells = realloc(table->cells, capacity * sizeof *cells);
-    if (!cells)
-        return false;
+    if (!cells) return false;
     table->cells = cells;
     table->capacity = capacity;
     return true;
@@ -36,8 +34,7 @@ void fp8r_text_table_add(struct fp8r_text_table *table, enum fp8r_style style, c
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     for (char *at = text; *at; at++)
-        if ((unsigned char)*at < 0x20 || *at == 0x7F)
-            *at = '?';
+        if ((unsigned char)*at < 0x20 || *at == 0x7F) *at = '?';
     char *copy = grow(table) ? strdup(text) : NULL;
     if (copy)
         table->cells[table->count++] = (struct fp8r_text_cell){copy, style};
@@ -59,29 +56,37 @@ static size_t width_of(const char *text)
     return width;
 }
 
-static void print_cell(FILE *stream, const char *text, enum fp8r_style style, size_t width, bool to_right, bool is_last)
+static void print_cell(FILE *stream, const char *text, enum fp8r_style style, size_t width, bool to_right,
+                       bool is_last)
 {
     int fill = (int)(width - width_of(text));
     const char *begin = style == FP8R_STYLE_NONE ? "" : fp8r_style(stream, style);
-    fprintf(stream, "%*s%s%s%s", to_right ? fill : 0, "", begin, text, *begin ? fp8r_style(stream, FP8R_STYLE_NONE) : "");
-    if (!is_last)
-        fprintf(stream, "%*s", (to_right ? 0 : fill) + GAP_COLUMNS, "");
+    fprintf(stream, "%*s%s%s%s", to_right ? fill : 0, "", begin, text,
+            *begin ? fp8r_style(stream, FP8R_STYLE_NONE) : "");
+    if (!is_last) fprintf(stream, "%*s", (to_right ? 0 : fill) + GAP_COLUMNS, "");
 }
 
+/* Empty cells at the end leave no blanks behind. */
 static void print_row(const struct fp8r_text_table *table, FILE *stream, const size_t *widths, size_t first)
 {
-    for (size_t i = 0; i < table->columns; i++) {
+    size_t last = table->columns - 1;
+    while (last > 0 && !*table->cells[first + last].text)
+        last--;
+    for (size_t i = 0; i <= last; i++) {
         const struct fp8r_text_cell *cell = &table->cells[first + i];
-        print_cell(stream, cell->text, cell->style, widths[i], *table->headings[i] == '>', i + 1 == table->columns);
+        print_cell(stream, cell->text, cell->style, widths[i], *table->headings[i] == '>', i == last);
     }
     fputc('\n', stream);
 }
 
 static void print_headings(const struct fp8r_text_table *table, FILE *stream, const size_t *widths)
 {
-    for (size_t i = 0; i < table->columns; i++)
-        print_cell(stream, heading_text(table->headings[i]), FP8R_STYLE_BOLD, widths[i], *table->headings[i] == '>',
-                   i + 1 == table->columns);
+    size_t last = table->columns - 1;
+    while (last > 0 && !*heading_text(table->headings[last]))
+        last--;
+    for (size_t i = 0; i <= last; i++)
+        print_cell(stream, heading_text(table->headings[i]), FP8R_STYLE_BOLD, widths[i],
+                   *table->headings[i] == '>', i == last);
     fputc('\n', stream);
 }
 

@@ -60,19 +60,19 @@ static int collect_families(struct tune *tune, struct fp8r_tool_error *error)
     size_t m_count = 0;
     int code = FP8R_EXIT_GOOD;
     if (!arguments->quick)
-        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "--quick is missing: it is the one protocol of this version");
-    if (arguments->families.count == 0 && !arguments->cases)
         return fp8r_tool_error_set(error, FP8R_EXIT_USAGE,
-                                   "nothing to tune: --family NxK or --cases FILE says what (fp8route shapes lists a "
-                                   "model's families)");
+                                   "--quick is missing: it is the one protocol of this version");
+    if (arguments->families.count == 0 && !arguments->cases)
+        return fp8r_tool_error_set(
+            error, FP8R_EXIT_USAGE,
+            "nothing to tune: --family NxK or --cases FILE says what (fp8route shapes lists a "
+            "model's families)");
     for (size_t i = 0; i < arguments->families.count && code == FP8R_EXIT_GOOD; i++)
         code = fp8r_families_add(&tune->families, arguments->families.items[i], error);
     if (code == FP8R_EXIT_GOOD && arguments->cases)
         code = fp8r_families_read(&tune->families, arguments->cases, error);
-    if (code == FP8R_EXIT_GOOD && arguments->m)
-        code = fp8r_m_list_parse(arguments->m, &ms, &m_count, error);
-    if (code == FP8R_EXIT_GOOD)
-        code = fp8r_families_set_ms(&tune->families, ms, m_count, error);
+    if (code == FP8R_EXIT_GOOD && arguments->m) code = fp8r_m_list_parse(arguments->m, &ms, &m_count, error);
+    if (code == FP8R_EXIT_GOOD) code = fp8r_families_set_ms(&tune->families, ms, m_count, error);
     free(ms);
     return code;
 }
@@ -88,12 +88,10 @@ static int open_all(struct tune *tune, struct fp8r_tool_error *error)
     struct fp8r_common common = tune->arguments->common;
     common.routes = NULL; /* what was measured before must not decide who the default is */
     int code = fp8r_session_open(&common, FP8R_NO_ROUTE_FILES, &tune->session, error);
-    if (code != FP8R_EXIT_GOOD)
-        return code;
+    if (code != FP8R_EXIT_GOOD) return code;
     fp8r_measure_cpu_init(fp8r_context_device(tune->session.context), &tune->device);
     tune->results = calloc(tune->families.count, sizeof *tune->results);
-    if (!tune->results)
-        return fp8r_tool_error_memory(error, "the results");
+    if (!tune->results) return fp8r_tool_error_memory(error, "the results");
     return fp8r_quick_routes_open(&tune->routes, tune->session.context, tune->arguments->out, error);
 }
 
@@ -102,8 +100,7 @@ static double planned_seconds(const struct tune *tune)
     double entrants = 0, points = 0;
     for (size_t i = 0; i < fp8r_context_backend_count(tune->session.context); i++) {
         fp8r_backend_info info = {.struct_size = sizeof info};
-        if (fp8r_context_backend(tune->session.context, i, &info) != FP8R_OK)
-            continue;
+        if (fp8r_context_backend(tune->session.context, i, &info) != FP8R_OK) continue;
         for (size_t j = 0; info.fits && info.configs[j]; j++)
             entrants++;
     }
@@ -129,14 +126,16 @@ static int measure_all(struct tune *tune, struct fp8r_tool_error *error)
         code = fp8r_quick_measure(&quick, &tune->families.items[i], &tune->results[i], error);
         tune->is_wrong |= code == FP8R_EXIT_FAILED;
         code = code == FP8R_EXIT_FAILED ? FP8R_EXIT_GOOD : code;
-        tune->is_cold = tune->is_cold && quick.rotation.device && fp8r_rotation_is_cold(&quick.rotation, cold_factor);
+        tune->is_cold =
+            tune->is_cold && quick.rotation.device && fp8r_rotation_is_cold(&quick.rotation, cold_factor);
         if (code == FP8R_EXIT_GOOD)
             code = fp8r_quick_routes_add(&tune->routes, &tune->families.items[i], &tune->results[i], error);
     }
     fp8r_rotation_fini(&quick.rotation);
     fp8r_progress_end();
     return code == FP8R_EXIT_INTERRUPTED
-               ? fp8r_tool_error_set(error, code, "interrupted: nothing was written, and the same command starts again")
+               ? fp8r_tool_error_set(error, code,
+                                     "interrupted: nothing was written, and the same command starts again")
                : code;
 }
 
@@ -169,7 +168,8 @@ static void add_row(struct fp8r_text_table *table, const char *family, const str
 
 static int print_text(const struct tune *tune, struct fp8r_tool_error *error)
 {
-    static const char *const headings[] = {"family", ">M", "backend", ">time", "runner-up", ">its time", ">gain", "verdict"};
+    static const char *const headings[] = {"family",    ">M",        "backend", ">time",
+                                           "runner-up", ">its time", ">gain",   "verdict"};
     struct fp8r_text_table table;
     fp8r_text_table_init(&table, headings, sizeof headings / sizeof *headings);
     for (size_t i = 0; i < tune->families.count; i++) {
@@ -181,8 +181,7 @@ static int print_text(const struct tune *tune, struct fp8r_tool_error *error)
         free(segments);
     }
     int code = fp8r_text_table_print(&table, stdout, error);
-    if (code == FP8R_EXIT_GOOD)
-        printf("\nwritten to %s\n", tune->routes.path);
+    if (code == FP8R_EXIT_GOOD) printf("\nwritten to %s\n", tune->routes.path);
     return code;
 }
 
@@ -225,16 +224,14 @@ static int tune_all(struct tune *tune, struct fp8r_tool_error *error)
 {
     size_t measured = 0;
     int code = collect_families(tune, error);
-    if (code == FP8R_EXIT_GOOD)
-        code = open_all(tune, error);
-    if (code == FP8R_EXIT_GOOD)
-        code = measure_all(tune, error);
-    if (code != FP8R_EXIT_GOOD)
-        return code;
+    if (code == FP8R_EXIT_GOOD) code = open_all(tune, error);
+    if (code == FP8R_EXIT_GOOD) code = measure_all(tune, error);
+    if (code != FP8R_EXIT_GOOD) return code;
     for (size_t i = 0; i < tune->families.count; i++)
         measured += tune->results[i].count;
     if (measured == 0)
-        return fp8r_tool_error_set(error, FP8R_EXIT_UNMEASURED, "nothing was measured: no backend can run these products");
+        return fp8r_tool_error_set(error, FP8R_EXIT_UNMEASURED,
+                                   "nothing was measured: no backend can run these products");
     code = fp8r_quick_routes_write(&tune->routes, tune->is_cold, error);
     if (code == FP8R_EXIT_GOOD)
         code = tune->arguments->common.json ? print_json(tune, error) : print_text(tune, error);
@@ -258,14 +255,15 @@ static int run(const void *words, struct fp8r_tool_error *error)
 static const struct fp8r_option options[] = {
     {"quick", NULL, "measure on a grid over M only, some seconds a family", FP8R_OPTION_FLAG,
      offsetof(struct tune_arguments, quick), 0},
-    {"family", "NxK[:OPTION]", "families to measure; with a batch B*MxNxK, where M stays a letter", FP8R_OPTION_LIST,
-     offsetof(struct tune_arguments, families), 0},
+    {"family", "NxK[:OPTION]", "families to measure; with a batch B*MxNxK, where M stays a letter",
+     FP8R_OPTION_LIST, offsetof(struct tune_arguments, families), 0},
     {"cases", "FILE", "measure the problems of a case list, one a line, each at its own M", FP8R_OPTION_TEXT,
      offsetof(struct tune_arguments, cases), 0},
-    {"m", "LIST", "the values of M, with commas; powers of two from 1 to 2048 unless given, as far as time allows",
+    {"m", "LIST",
+     "the values of M, with commas; powers of two from 1 to 2048 unless given, as far as time allows",
      FP8R_OPTION_TEXT, offsetof(struct tune_arguments, m), 0},
-    {"out", "FILE", "the route file to add to; the user's own for this machine unless given", FP8R_OPTION_TEXT,
-     offsetof(struct tune_arguments, out), 0},
+    {"out", "FILE", "the route file to add to; the user's own for this machine unless given",
+     FP8R_OPTION_TEXT, offsetof(struct tune_arguments, out), 0},
     {"seed", "N", "of the random operands and orders; 0 unless given", FP8R_OPTION_COUNT,
      offsetof(struct tune_arguments, seed), 0}};
 
@@ -273,12 +271,16 @@ const struct fp8r_verb fp8r_verb_tune = {
     .name = "tune",
     .summary = "measure families of products and write their routes",
     .words = "",
-    .description =
-        "Races every configuration of every backend that can run a family, at each M of a grid: verified first, then timed "
-        "in rounds of random order on operands that rotate out of the caches. The fastest replaces the default where the "
-        "whole interval of the paired ratio lies beyond 2 %; otherwise it is a tie, and the default stays.\n\n"
-        "Routes are added to the user's route file for this machine, which every program then uses, or to --out. Other "
-        "families in the file stay as they are; the file is replaced as a whole, at the end. Ctrl-C ends without writing.",
+    .description = "Races every configuration of every backend that can run a family, at each M of a grid: "
+                   "verified first, then timed "
+                   "in rounds of random order on operands that rotate out of the caches. The fastest "
+                   "replaces the default where the "
+                   "whole interval of the paired ratio lies beyond 2 %; otherwise it is a tie, and the "
+                   "default stays.\n\n"
+                   "Routes are added to the user's route file for this machine, which every program then "
+                   "uses, or to --out. Other "
+                   "families in the file stay as they are; the file is replaced as a whole, at the end. "
+                   "Ctrl-C ends without writing.",
     .examples = "fp8route tune --quick --family 4096x14336 6144x4096:bias\n"
                 "fp8route tune --quick --family '16*Mx512x128' --m 1,8,64 --out routes.txt",
     .has_context = true,

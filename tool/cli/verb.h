@@ -1,6 +1,5 @@
-/* One verb of the program as a table: what it is called, what it takes, how it is explained. Parsing, --help and the man
- * pages are made from these tables and from nothing else.
- * SPDX-License-Identifier: Apache-2.0 */
+/* One verb of the program as a table: what it is called, what it takes, how it is explained. Parsing, --help
+ * and the man pages are made from these tables and from nothing else. SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP8R_VERB_H
 #define FP8R_VERB_H
 
@@ -53,8 +52,8 @@ struct fp8r_verb {
     const struct fp8r_option *options;
     size_t option_count;
     size_t arguments_bytes; /* of the struct that begins with fp8r_common */
-    /* Returns an exit code; for every other than GOOD and FAILED the error says why in one line. FAILED without a line
-     * means that the output has said it. */
+    /* Returns an exit code; for every other than GOOD and FAILED the error says why in one line. FAILED
+     * without a line means that the output has said it. */
     int (*run)(const void *arguments, struct fp8r_tool_error *error);
 };
 
@@ -64,7 +63,7 @@ const struct fp8r_verb *fp8r_verb_at(size_t index);
 /* NULL where there is none of that name; the error then names the nearest. */
 const struct fp8r_verb *fp8r_verb_find(const char *name, struct fp8r_tool_error *error);
 
-extern const struct fp8r_verb fp8r_verb_explain, fp8r_verb_help, fp8r_verb_info, fp8r_verb_run, fp8r_verb_shapes,
-    fp8r_verb_table, fp8r_verb_tune;
+extern const struct fp8r_verb fp8r_verb_bench, fp8r_verb_conform, fp8r_verb_explain, fp8r_verb_help,
+    fp8r_verb_info, fp8r_verb_run, fp8r_verb_shapes, fp8r_verb_table, fp8r_verb_tune;
 
 #endif

@@ -14,8 +14,7 @@ static uint8_t *place(const struct fp8r_area *area, size_t align, size_t data_by
 {
     uintptr_t last = (uintptr_t)(area->memory + area->memory_bytes) - data_bytes;
     last -= last % align;
-    if (align < 256 && last % (2 * align) == 0)
-        last -= align;
+    if (align < 256 && last % (2 * align) == 0) last -= align;
     return (uint8_t *)last;
 }
 
@@ -25,13 +24,12 @@ bool fp8r_area_create(struct fp8r_area *area, size_t data_bytes, size_t align, e
     size_t page = (size_t)sysconf(_SC_PAGESIZE), slack = 512; /* room to align in */
     size_t guard_bytes = (guard == FP8R_GUARD_PAGES ? 1 : BYTE_GUARD_PAGES) * page;
     *area = (struct fp8r_area){0};
-    if (data_bytes > SIZE_MAX / 2 - slack - 2 * guard_bytes - page)
-        return false;
+    if (data_bytes > SIZE_MAX / 2 - slack - 2 * guard_bytes - page) return false;
     size_t body = (data_bytes + slack + page - 1) / page * page;
     int protection = guard == FP8R_GUARD_PAGES ? PROT_NONE : PROT_READ | PROT_WRITE;
-    void *mapping = mmap(NULL, body + 2 * guard_bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (mapping == MAP_FAILED)
-        return false;
+    void *mapping =
+        mmap(NULL, body + 2 * guard_bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapping == MAP_FAILED) return false;
     area->mapping = mapping;
     area->mapping_bytes = body + 2 * guard_bytes;
     area->memory = area->mapping + guard_bytes;
@@ -52,16 +50,14 @@ bool fp8r_area_create(struct fp8r_area *area, size_t data_bytes, size_t align, e
 
 void fp8r_area_destroy(struct fp8r_area *area)
 {
-    if (area->mapping)
-        munmap(area->mapping, area->mapping_bytes);
+    if (area->mapping) munmap(area->mapping, area->mapping_bytes);
     *area = (struct fp8r_area){0};
 }
 
 static bool is_poison(const uint8_t *from, const uint8_t *end)
 {
     for (; from < end; from++)
-        if (*from != FP8R_POISON)
-            return false;
+        if (*from != FP8R_POISON) return false;
     return true;
 }
 

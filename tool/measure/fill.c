@@ -1,6 +1,5 @@
-/* Filling operands. Values are drawn from a table of normal ones, four to a random word, so that large weights take
- * milliseconds.
- * SPDX-License-Identifier: Apache-2.0 */
+/* Filling operands. Values are drawn from a table of normal ones, four to a random word, so that large
+ * weights take milliseconds. SPDX-License-Identifier: Apache-2.0 */
 #include "measure/fill.h"
 
 #include <math.h>
@@ -13,7 +12,8 @@
 
 enum { TABLE_SIZE = 1 << 16 };
 
-/* A row quantised by its largest of some thousand normal values has its standard deviation near a quarter of 448. */
+/* A row quantised by its largest of some thousand normal values has its standard deviation near a quarter of
+ * 448. */
 static const double e4m3_deviation = 448.0 / 4;
 static const double e5m2_deviation = 16;
 
@@ -46,8 +46,7 @@ static uint8_t to_e5m2(double value)
 static struct table *table_create(int32_t dtype, struct fp8r_random *random)
 {
     struct table *table = malloc(sizeof *table);
-    if (!table)
-        return NULL;
+    if (!table) return NULL;
     table->dtype = dtype;
     for (int i = 0; i < TABLE_SIZE; i++) {
         double value = normal(random);
@@ -62,8 +61,8 @@ static struct table *table_create(int32_t dtype, struct fp8r_random *random)
 }
 
 /* A line of elements `step` apart, which starts at element `at`. */
-static void fill_line(const fp8r_matrix *matrix, const struct table *table, struct fp8r_random *random, int64_t at,
-                      int64_t count, int64_t step)
+static void fill_line(const fp8r_matrix *matrix, const struct table *table, struct fp8r_random *random,
+                      int64_t at, int64_t count, int64_t step)
 {
     uint64_t word = 0;
     for (int64_t i = 0; i < count; i++, at += step) {
@@ -84,8 +83,7 @@ bool fp8r_fill_matrix(const fp8r_matrix *matrix, uint64_t seed)
     if (matrix->dtype == FP8R_DTYPE_NONE || matrix->batch == 0 || matrix->rows == 0 || matrix->cols == 0)
         return true;
     struct table *table = table_create(matrix->dtype, &random);
-    if (!table)
-        return false;
+    if (!table) return false;
     bool by_row = matrix->col_stride <= matrix->row_stride || matrix->rows == 1;
     int64_t lines = by_row ? matrix->rows : matrix->cols, count = by_row ? matrix->cols : matrix->rows;
     int64_t line_stride = by_row ? matrix->row_stride : matrix->col_stride;
@@ -97,13 +95,13 @@ bool fp8r_fill_matrix(const fp8r_matrix *matrix, uint64_t seed)
     return true;
 }
 
-/* Multiples of the golden ratio never meet, so no two scales are equal: a backend that takes the wrong one shows. */
+/* Multiples of the golden ratio never meet, so no two scales are equal: a backend that takes the wrong one
+ * shows. */
 static void fill_scale(const fp8r_matrix *scale, double middle, struct fp8r_random *random)
 {
     const double golden = 0.61803398874989485;
     double start = fp8r_random_unit(random), index = 0;
-    if (scale->dtype == FP8R_DTYPE_NONE)
-        return;
+    if (scale->dtype == FP8R_DTYPE_NONE) return;
     for (int64_t i = 0; i < scale->batch; i++) {
         for (int64_t r = 0; r < scale->rows; r++) {
             for (int64_t c = 0; c < scale->cols; c++, index++) {

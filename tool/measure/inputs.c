@@ -59,7 +59,8 @@ static int check_memory(const fp8r_matmul *shape, struct fp8r_tool_error *error)
 {
     int64_t needed = 0, available = fp8r_host_available_bytes();
     if (!fp8r_matmul_span_bytes(shape, &needed))
-        return fp8r_tool_error_set(error, FP8R_EXIT_INTERNAL, "the operands span more bytes than 63 bits count");
+        return fp8r_tool_error_set(error, FP8R_EXIT_INTERNAL,
+                                   "the operands span more bytes than 63 bits count");
     if (needed > available - available / 16) /* what is left keeps the machine responsive */
         return fp8r_tool_error_set(error, FP8R_EXIT_INTERNAL,
                                    "the operands need %.1f GiB, and %.1f GiB of memory are available",
@@ -71,8 +72,7 @@ static bool create_area(struct fp8r_inputs *inputs, int input, enum fp8r_guard g
 {
     fp8r_matrix *matrix = matrix_of(&inputs->matmul, input);
     int64_t bytes = 0;
-    if (matrix->dtype == FP8R_DTYPE_NONE)
-        return true;
+    if (matrix->dtype == FP8R_DTYPE_NONE) return true;
     if (!fp8r_matrix_span_bytes(matrix, &bytes) ||
         !fp8r_area_create(&inputs->areas[input], (size_t)bytes, align_of(matrix->data), guard))
         return false;
@@ -102,12 +102,11 @@ void fp8r_inputs_remember(struct fp8r_inputs *inputs)
             inputs->checksums[i] = checksum(&inputs->areas[i]);
 }
 
-int fp8r_inputs_create(const fp8r_matmul *shape, uint64_t seed, enum fp8r_guard guard, struct fp8r_inputs *inputs,
-                       struct fp8r_tool_error *error)
+int fp8r_inputs_create(const fp8r_matmul *shape, uint64_t seed, enum fp8r_guard guard,
+                       struct fp8r_inputs *inputs, struct fp8r_tool_error *error)
 {
     int code = check_memory(shape, error);
-    if (code != FP8R_EXIT_GOOD)
-        return code;
+    if (code != FP8R_EXIT_GOOD) return code;
     *inputs = (struct fp8r_inputs){.matmul = *shape};
     bool made = true;
     for (int i = 0; i < FP8R_INPUT_COUNT; i++)
@@ -137,8 +136,7 @@ void fp8r_inputs_poison_out(struct fp8r_inputs *inputs)
 static bool is_poison(const uint8_t *bytes, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
-        if (bytes[i] != FP8R_POISON)
-            return false;
+        if (bytes[i] != FP8R_POISON) return false;
     return true;
 }
 
@@ -158,22 +156,19 @@ static bool gaps_intact(const fp8r_matrix *out, uint8_t *owned, int64_t span)
             for (int64_t c = 0; c < out->cols; c++)
                 owned[i * out->batch_stride + r * out->row_stride + c * out->col_stride] = 1;
     for (int64_t i = 0; i < span; i++)
-        if (!owned[i] && !is_poison(data + i * size, size))
-            return false;
+        if (!owned[i] && !is_poison(data + i * size, size)) return false;
     return true;
 }
 
 static const char *out_gap_damage(const fp8r_matrix *out)
 {
     int64_t bytes = 0, elements = out->batch * out->rows * out->cols;
-    if (!fp8r_matrix_span_bytes(out, &bytes) || bytes == 0)
-        return NULL;
+    if (!fp8r_matrix_span_bytes(out, &bytes) || bytes == 0) return NULL;
     int64_t span = bytes / fp8r_dtype_bytes(out->dtype);
     if (span == elements) /* no two elements share a place, so there is no gap */
         return NULL;
     uint8_t *owned = calloc((size_t)span, 1);
-    if (!owned)
-        return "memory ran out before the gaps of out could be looked at";
+    if (!owned) return "memory ran out before the gaps of out could be looked at";
     bool intact = gaps_intact(out, owned, span);
     free(owned);
     return intact ? NULL : "memory between the rows of out was written";
@@ -181,16 +176,17 @@ static const char *out_gap_damage(const fp8r_matrix *out)
 
 const char *fp8r_inputs_damage(const struct fp8r_inputs *inputs)
 {
-    static const char *const changed[FP8R_INPUT_COUNT] = {
-        "a was changed, or memory around it", "b was changed, or memory around it", "memory around out was written",
-        "scale_a was changed, or memory around it", "scale_b was changed, or memory around it",
-        "bias was changed, or memory around it"};
+    static const char *const changed[FP8R_INPUT_COUNT] = {"a was changed, or memory around it",
+                                                          "b was changed, or memory around it",
+                                                          "memory around out was written",
+                                                          "scale_a was changed, or memory around it",
+                                                          "scale_b was changed, or memory around it",
+                                                          "bias was changed, or memory around it"};
     for (int i = 0; i < FP8R_INPUT_COUNT; i++) {
         const struct fp8r_area *area = &inputs->areas[i];
         bool is_whole = !area->memory || (i == FP8R_INPUT_OUT ? fp8r_area_intact(area)
                                                               : checksum(area) == inputs->checksums[i]);
-        if (!is_whole)
-            return changed[i];
+        if (!is_whole) return changed[i];
     }
     return out_gap_damage(&inputs->matmul.out);
 }

@@ -25,8 +25,7 @@ struct fp8r_lines {
 
 void fp8r_lines_destroy(struct fp8r_lines *lines)
 {
-    if (!lines)
-        return;
+    if (!lines) return;
     free(lines->rows);
     free(lines->row_of);
     free(lines->row_scales);
@@ -50,7 +49,8 @@ struct fp8r_lines *fp8r_lines_create(const fp8r_matmul *matmul)
         return NULL;
     }
     int64_t slots = fp8r_size_max(1, fp8r_size_min(matmul->a.rows, KEPT_BYTES / line_bytes));
-    struct fp8r_lines made = {.a = matmul->a, .b = matmul->b, .k = k, .slots = slots, .batch = -1, .col_index = -1};
+    struct fp8r_lines made = {
+        .a = matmul->a, .b = matmul->b, .k = k, .slots = slots, .batch = -1, .col_index = -1};
     made.rows = malloc((size_t)(slots * line_bytes));
     made.row_of = malloc((size_t)slots * sizeof *made.row_of);
     made.row_scales = malloc((size_t)slots * sizeof *made.row_scales);
@@ -88,7 +88,8 @@ static const float *row_at(struct fp8r_lines *lines, int64_t row, double *scale)
         lines->row_scales[slot] = 1;
         if (fp8r_dtype_is_half(a->dtype)) {
             const uint16_t *data = a->data;
-            lines->row_scales[slot] = fp8r_quantize_row(data + at, a->dtype, a->col_stride, lines->k, lines->codes);
+            lines->row_scales[slot] =
+                fp8r_quantize_row(data + at, a->dtype, a->col_stride, lines->k, lines->codes);
             for (int64_t i = 0; i < lines->k; i++)
                 to[i] = fp8r_from_e4m3(lines->codes[i]);
         } else {
@@ -101,14 +102,12 @@ static const float *row_at(struct fp8r_lines *lines, int64_t row, double *scale)
 
 static void move_to(struct fp8r_lines *lines, const struct fp8r_place *place)
 {
-    if (lines->batch == place->batch && lines->col_index == place->col)
-        return;
-    if (lines->batch != place->batch)
-        forget_rows(lines);
+    if (lines->batch == place->batch && lines->col_index == place->col) return;
+    if (lines->batch != place->batch) forget_rows(lines);
     lines->batch = place->batch;
     lines->col_index = place->col;
-    decode(&lines->b, batch_at(&lines->b, place->batch) + place->col * lines->b.col_stride, lines->b.row_stride,
-           lines->k, lines->col);
+    decode(&lines->b, batch_at(&lines->b, place->batch) + place->col * lines->b.col_stride,
+           lines->b.row_stride, lines->k, lines->col);
 }
 
 /* Lanes of their own let the compiler use vectors; the order of exact products in double does not matter. */

@@ -1,6 +1,5 @@
-/* Rows of a and columns of b as plain numbers, and their products in double: what verification multiplies. Decoded lines
- * are kept while there is room.
- * SPDX-License-Identifier: Apache-2.0 */
+/* Rows of a and columns of b as plain numbers, and their products in double: what verification multiplies.
+ * Decoded lines are kept while there is room. SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP8R_LINES_H
 #define FP8R_LINES_H
 

@@ -22,10 +22,8 @@ int64_t fp8r_host_available_bytes(void)
     int64_t kib = -1;
     FILE *file = fopen("/proc/meminfo", "r");
     while (file && kib < 0 && fgets(line, sizeof line, file))
-        if (sscanf(line, "MemAvailable: %" SCNd64, &kib) != 1)
-            kib = -1;
-    if (file)
-        fclose(file);
+        if (sscanf(line, "MemAvailable: %" SCNd64, &kib) != 1) kib = -1;
+    if (file) fclose(file);
     return kib < 0 || kib > INT64_MAX / 1024 ? INT64_MAX : kib * 1024;
 }
 
@@ -45,8 +43,7 @@ static void release(void *user, void *memory)
 static fp8r_status copy(void *user, void *to, const void *from, size_t bytes)
 {
     (void)user;
-    if (bytes > 0)
-        memcpy(to, from, bytes);
+    if (bytes > 0) memcpy(to, from, bytes);
     return FP8R_OK;
 }
 
@@ -55,8 +52,7 @@ static fp8r_status record(void *user, int64_t count, fp8r_measured_call call, vo
 {
     (void)user;
     struct fp8r_recording *made = malloc(sizeof *made);
-    if (!made)
-        return fp8r_fail_memory("a recording");
+    if (!made) return fp8r_fail_memory("a recording");
     *made = (struct fp8r_recording){count, call, arg};
     *recording = made;
     return FP8R_OK;

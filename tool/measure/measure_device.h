@@ -1,6 +1,5 @@
-/* What measuring asks of a device: memory, copies, and the time of a batch of calls. The device side supplies it; nothing
- * above assumes a CPU.
- * SPDX-License-Identifier: Apache-2.0 */
+/* What measuring asks of a device: memory, copies, and the time of a batch of calls. The device side supplies
+ * it; nothing above assumes a CPU. SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP8R_MEASURE_DEVICE_H
 #define FP8R_MEASURE_DEVICE_H
 
@@ -17,9 +16,9 @@ typedef fp8r_status (*fp8r_measured_call)(void *arg, void *stream);
 struct fp8r_recording;
 
 struct fp8r_measure_device {
-    int64_t cache_bytes;      /* what operands must be rotated out of */
-    int64_t available_bytes;  /* memory that can still be had, roughly */
-    bool records;             /* a batch is recorded once and replayed: then it must itself cover a whole rotation */
+    int64_t cache_bytes;     /* what operands must be rotated out of */
+    int64_t available_bytes; /* memory that can still be had, roughly */
+    bool records; /* a batch is recorded once and replayed: then it must itself cover a whole rotation */
     void *user;
 
     /* 256-byte aligned memory of the device; NULL when there is none left. */
@@ -28,8 +27,9 @@ struct fp8r_measure_device {
     fp8r_status (*copy_in)(void *user, void *to, const void *from_host, size_t bytes);
     fp8r_status (*copy_out)(void *user, void *to_host, const void *from, size_t bytes);
 
-    /* Prepares a batch of count calls: call(arg, stream) count times in a row. On a device that records, the calls are
-     * made here, once, while their stream is capturing; elsewhere each time. Borrows arg until forget. */
+    /* Prepares a batch of count calls: call(arg, stream) count times in a row. On a device that records, the
+     * calls are made here, once, while their stream is capturing; elsewhere each time. Borrows arg until
+     * forget. */
     fp8r_status (*record)(void *user, int64_t count, fp8r_measured_call call, void *arg,
                           struct fp8r_recording **recording);
     /* Runs the batch and waits for it: its time in nanoseconds. */

@@ -1,6 +1,5 @@
-/* Pseudo-random numbers that are the same everywhere for the same seed (SplitMix64, by its published constants). For
- * data and orders, not for secrets.
- * SPDX-License-Identifier: Apache-2.0 */
+/* Pseudo-random numbers that are the same everywhere for the same seed (SplitMix64, by its published
+ * constants). For data and orders, not for secrets. SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP8R_RANDOM_H
 #define FP8R_RANDOM_H
 

@@ -24,8 +24,7 @@ static void lay_out(struct fp8r_rotation *rotation, const struct fp8r_inputs *in
         const struct fp8r_area *area = &inputs->areas[i];
         size_t *end = &at[part_of(i)];
         rotation->offsets[i] = SIZE_MAX;
-        if (!area->memory)
-            continue;
+        if (!area->memory) continue;
         rotation->offsets[i] = *end + (uintptr_t)area->data % SET_ALIGN;
         *end = rotation->offsets[i] + area->data_bytes;
         *end = (*end + SET_ALIGN - 1) / SET_ALIGN * SET_ALIGN;
@@ -45,13 +44,11 @@ static int64_t sets_wanted(const struct fp8r_measure_device *device, size_t set_
 static bool make_room(const struct fp8r_measure_device *device, struct fp8r_rotation_part *part)
 {
     size_t bytes = (size_t)part->sets * part->set_bytes;
-    if (bytes <= part->memory_bytes)
-        return true;
+    if (bytes <= part->memory_bytes) return true;
     device->release(device->user, part->memory);
     part->memory_bytes = 0;
     part->memory = device->allocate(device->user, bytes);
-    if (part->memory)
-        part->memory_bytes = bytes;
+    if (part->memory) part->memory_bytes = bytes;
     return part->memory != NULL;
 }
 
@@ -61,10 +58,10 @@ static fp8r_status copy_operand(struct fp8r_rotation *rotation, const struct fp8
     const struct fp8r_area *area = &inputs->areas[input];
     const struct fp8r_rotation_part *part = &rotation->parts[part_of(input)];
     fp8r_status status = FP8R_OK;
-    if (rotation->offsets[input] == SIZE_MAX)
-        return FP8R_OK;
+    if (rotation->offsets[input] == SIZE_MAX) return FP8R_OK;
     for (int64_t set = 0; set < part->sets && status == FP8R_OK; set++)
-        status = device->copy_in(device->user, part->memory + (size_t)set * part->set_bytes + rotation->offsets[input],
+        status = device->copy_in(device->user,
+                                 part->memory + (size_t)set * part->set_bytes + rotation->offsets[input],
                                  area->data, area->data_bytes);
     return status;
 }
@@ -72,8 +69,7 @@ static fp8r_status copy_operand(struct fp8r_rotation *rotation, const struct fp8
 int fp8r_rotation_load(struct fp8r_rotation *rotation, const struct fp8r_measure_device *device,
                        const struct fp8r_inputs *inputs, double cache_factor, struct fp8r_tool_error *error)
 {
-    if (rotation->device && rotation->device != device)
-        fp8r_rotation_fini(rotation);
+    if (rotation->device && rotation->device != device) fp8r_rotation_fini(rotation);
     rotation->device = device;
     lay_out(rotation, inputs);
     for (int i = 0; i < FP8R_ROTATION_PARTS; i++) {
@@ -81,8 +77,7 @@ int fp8r_rotation_load(struct fp8r_rotation *rotation, const struct fp8r_measure
         part->next = 0;
         part->sets = sets_wanted(device, part->set_bytes, cache_factor);
         while (!make_room(device, part)) {
-            if (part->sets == 1)
-                return fp8r_tool_error_memory(error, "the operands on the device");
+            if (part->sets == 1) return fp8r_tool_error_memory(error, "the operands on the device");
             part->sets = (part->sets + 1) / 2;
         }
     }
@@ -95,7 +90,8 @@ int fp8r_rotation_load(struct fp8r_rotation *rotation, const struct fp8r_measure
 bool fp8r_rotation_is_cold(const struct fp8r_rotation *rotation, double cache_factor)
 {
     const struct fp8r_rotation_part *weights = &rotation->parts[FP8R_ROTATION_WEIGHTS];
-    return (double)weights->sets * (double)weights->set_bytes > cache_factor * (double)rotation->device->cache_bytes;
+    return (double)weights->sets * (double)weights->set_bytes >
+           cache_factor * (double)rotation->device->cache_bytes;
 }
 
 int64_t fp8r_rotation_sets(const struct fp8r_rotation *rotation)
@@ -129,7 +125,6 @@ void fp8r_rotation_next(struct fp8r_rotation *rotation, int64_t m, fp8r_pointers
 void fp8r_rotation_fini(struct fp8r_rotation *rotation)
 {
     for (int i = 0; i < FP8R_ROTATION_PARTS; i++)
-        if (rotation->device)
-            rotation->device->release(rotation->device->user, rotation->parts[i].memory);
+        if (rotation->device) rotation->device->release(rotation->device->user, rotation->parts[i].memory);
     *rotation = (struct fp8r_rotation){0};
 }

@@ -1,13 +1,14 @@
-/* Copies of one product's operands in a device's memory, used in turn, so that each call finds them out of the caches.
- * SPDX-License-Identifier: Apache-2.0 */
+/* Copies of one product's operands in a device's memory, used in turn, so that each call finds them out of
+ * the caches. SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP8R_ROTATION_H
 #define FP8R_ROTATION_H
 
 #include "measure/inputs.h"
 #include "measure/measure_device.h"
 
-/* A part of the operands and its copies: weights (b, scale_b, bias), or activations (a, scale_a, out). They turn by
- * themselves, so that the weights of a family are cold at M = 1 without activations of its largest M beside each. */
+/* A part of the operands and its copies: weights (b, scale_b, bias), or activations (a, scale_a, out). They
+ * turn by themselves, so that the weights of a family are cold at M = 1 without activations of its largest M
+ * beside each. */
 struct fp8r_rotation_part {
     uint8_t *memory; /* kept from one load to the next */
     size_t memory_bytes, set_bytes;
@@ -22,9 +23,10 @@ struct fp8r_rotation {
     size_t offsets[FP8R_INPUT_COUNT]; /* of the operands' data within a set; SIZE_MAX: absent */
 };
 
-/* Copies each part as often as it takes to exceed cache_factor times the device's cache with one set to spare, but into
- * no more than half of what memory is available: then fewer sets, at least one. Each operand keeps its alignment. Exit
- * codes: INTERNAL when not even one set has room, UNMEASURED when the device fails. */
+/* Copies each part as often as it takes to exceed cache_factor times the device's cache with one set to
+ * spare, but into no more than half of what memory is available: then fewer sets, at least one. Each operand
+ * keeps its alignment. Exit codes: INTERNAL when not even one set has room, UNMEASURED when the device fails.
+ */
 int fp8r_rotation_load(struct fp8r_rotation *rotation, const struct fp8r_measure_device *device,
                        const struct fp8r_inputs *inputs, double cache_factor, struct fp8r_tool_error *error);
 

@@ -20,10 +20,8 @@ struct sample {
 static int compare(const void *a, const void *b)
 {
     const struct fp8r_place *x = a, *y = b;
-    if (x->batch != y->batch)
-        return x->batch < y->batch ? -1 : 1;
-    if (x->col != y->col)
-        return x->col < y->col ? -1 : 1;
+    if (x->batch != y->batch) return x->batch < y->batch ? -1 : 1;
+    if (x->col != y->col) return x->col < y->col ? -1 : 1;
     return (x->row > y->row) - (x->row < y->row);
 }
 
@@ -42,7 +40,8 @@ static int64_t tile_of(const struct sample *sample)
 {
     int64_t tile = SMALLEST_TILE;
     while ((double)fp8r_size_blocks(sample->rows, tile) * (double)fp8r_size_blocks(sample->cols, tile) *
-               (double)sample->batch > (double)tiles_max(sample) &&
+                   (double)sample->batch >
+               (double)tiles_max(sample) &&
            tile < INT64_MAX / 4)
         tile *= 2;
     return tile;
@@ -82,17 +81,21 @@ static void add_edges(struct sample *sample)
         add(sample, fp8r_random_below(random, sample->batch), corner(random, sample->rows),
             corner(random, sample->cols));
     for (int64_t i = 0; i < sample->wanted / 8; i++) {
-        add(sample, fp8r_random_below(random, sample->batch), sample->rows - 1, fp8r_random_below(random, sample->cols));
-        add(sample, fp8r_random_below(random, sample->batch), fp8r_random_below(random, sample->rows), sample->cols - 1);
+        add(sample, fp8r_random_below(random, sample->batch), sample->rows - 1,
+            fp8r_random_below(random, sample->cols));
+        add(sample, fp8r_random_below(random, sample->batch), fp8r_random_below(random, sample->rows),
+            sample->cols - 1);
     }
 }
 
 /* Random places, where tiles gave less than wanted; twice that, because some coincide. */
 static void add_rest(struct sample *sample)
 {
-    for (int64_t i = (int64_t)sample->count < sample->wanted ? 0 : 2 * sample->wanted; i < 2 * sample->wanted; i++)
+    for (int64_t i = (int64_t)sample->count < sample->wanted ? 0 : 2 * sample->wanted; i < 2 * sample->wanted;
+         i++)
         add(sample, fp8r_random_below(&sample->random, sample->batch),
-            fp8r_random_below(&sample->random, sample->rows), fp8r_random_below(&sample->random, sample->cols));
+            fp8r_random_below(&sample->random, sample->rows),
+            fp8r_random_below(&sample->random, sample->cols));
 }
 
 /* Equal places are neighbours after sorting. */
@@ -114,17 +117,15 @@ static void add_all(struct sample *sample)
                 add(sample, i, r, c);
 }
 
-struct fp8r_place *fp8r_sample_places(int64_t batch, int64_t rows, int64_t cols, int64_t wanted, uint64_t seed,
-                                      size_t *count)
+struct fp8r_place *fp8r_sample_places(int64_t batch, int64_t rows, int64_t cols, int64_t wanted,
+                                      uint64_t seed, size_t *count)
 {
     struct sample sample = {.random = {seed}, .batch = batch, .rows = rows, .cols = cols, .wanted = wanted};
     int64_t all = 0;
-    bool takes_all =
-        fp8r_size_mul(batch, rows, &all) && fp8r_size_mul(all, cols, &all) && all <= 4 * wanted;
+    bool takes_all = fp8r_size_mul(batch, rows, &all) && fp8r_size_mul(all, cols, &all) && all <= 4 * wanted;
     size_t room = takes_all ? (size_t)all : (size_t)(5 * wanted); /* tiles 2, edges 1/2, rest 2 */
     sample.places = malloc((room ? room : 1) * sizeof *sample.places);
-    if (!sample.places)
-        return NULL;
+    if (!sample.places) return NULL;
     if (takes_all) {
         add_all(&sample);
     } else {

@@ -9,7 +9,8 @@
 #include "measure/clock.h"
 #include "tool_status.h"
 
-/* A sample lasts at least this long: reading the clock costs tens of nanoseconds, waking threads a few microseconds. */
+/* A sample lasts at least this long: reading the clock costs tens of nanoseconds, waking threads a few
+ * microseconds. */
 enum { SAMPLE_NS = 50000, BATCH_MAX = 4096 };
 
 /* Who is to be called, for a recording. */
@@ -19,7 +20,8 @@ struct fp8r_turn {
 };
 
 int fp8r_sampler_init(struct fp8r_sampler *sampler, const struct fp8r_measure_device *device,
-                      struct fp8r_rotation *rotation, int64_t m, int count, uint64_t seed, struct fp8r_tool_error *error)
+                      struct fp8r_rotation *rotation, int64_t m, int count, uint64_t seed,
+                      struct fp8r_tool_error *error)
 {
     *sampler = (struct fp8r_sampler){.device = device, .rotation = rotation, .m = m, .random = {seed}};
     sampler->contestants = calloc((size_t)(count > 0 ? count : 1), sizeof *sampler->contestants);
@@ -33,8 +35,7 @@ void fp8r_sampler_add(struct fp8r_sampler *sampler, fp8r_contestant_call call, v
 
 static void forget(struct fp8r_sampler *sampler, struct fp8r_contestant *contestant)
 {
-    if (contestant->recording)
-        sampler->device->forget(sampler->device->user, contestant->recording);
+    if (contestant->recording) sampler->device->forget(sampler->device->user, contestant->recording);
     free(contestant->turn);
     contestant->recording = NULL;
     contestant->turn = NULL;
@@ -64,7 +65,8 @@ static int64_t batch_of(const struct fp8r_sampler *sampler, double call_ns)
 {
     int64_t wanted = call_ns > 0 ? (int64_t)ceil(fmin(SAMPLE_NS / call_ns, BATCH_MAX)) : BATCH_MAX;
     wanted = fp8r_size_max(1, wanted);
-    return sampler->device->records ? fp8r_size_round_up(wanted, fp8r_rotation_sets(sampler->rotation)) : wanted;
+    return sampler->device->records ? fp8r_size_round_up(wanted, fp8r_rotation_sets(sampler->rotation))
+                                    : wanted;
 }
 
 static int record(struct fp8r_sampler *sampler, int index, int64_t batch, struct fp8r_tool_error *error)
@@ -72,38 +74,36 @@ static int record(struct fp8r_sampler *sampler, int index, int64_t batch, struct
     struct fp8r_contestant *contestant = &sampler->contestants[index];
     forget(sampler, contestant);
     contestant->turn = malloc(sizeof *contestant->turn);
-    if (!contestant->turn)
-        return fp8r_tool_error_memory(error, "a recording");
+    if (!contestant->turn) return fp8r_tool_error_memory(error, "a recording");
     *contestant->turn = (struct fp8r_turn){sampler, index};
     contestant->batch = batch;
-    return fp8r_tool_status(error, sampler->device->record(sampler->device->user, batch, call_turn, contestant->turn,
-                                                           &contestant->recording));
+    return fp8r_tool_status(error, sampler->device->record(sampler->device->user, batch, call_turn,
+                                                           contestant->turn, &contestant->recording));
 }
 
-static int time_once(const struct fp8r_sampler *sampler, int index, int64_t *elapsed_ns, struct fp8r_tool_error *error)
+static int time_once(const struct fp8r_sampler *sampler, int index, int64_t *elapsed_ns,
+                     struct fp8r_tool_error *error)
 {
     const struct fp8r_contestant *contestant = &sampler->contestants[index];
     return fp8r_tool_status(error,
                             sampler->device->time(sampler->device->user, contestant->recording, elapsed_ns));
 }
 
-/* Batches grow until one lasts long enough; the first call's time, with its page faults and cold code, never counts
- * unless it alone is enough. */
-int fp8r_sampler_warm(struct fp8r_sampler *sampler, int index, double enough_us, struct fp8r_tool_error *error)
+/* Batches grow until one lasts long enough; the first call's time, with its page faults and cold code, never
+ * counts unless it alone is enough. */
+int fp8r_sampler_warm(struct fp8r_sampler *sampler, int index, double enough_us,
+                      struct fp8r_tool_error *error)
 {
     struct fp8r_contestant *contestant = &sampler->contestants[index];
     int64_t elapsed_ns = 0, batch = sampler->device->records ? fp8r_rotation_sets(sampler->rotation) : 1;
     for (int turn = 0; turn < 8; turn++) {
         int code = record(sampler, index, batch, error);
-        if (code == FP8R_EXIT_GOOD)
-            code = time_once(sampler, index, &elapsed_ns, error);
-        if (code != FP8R_EXIT_GOOD)
-            return code;
+        if (code == FP8R_EXIT_GOOD) code = time_once(sampler, index, &elapsed_ns, error);
+        if (code != FP8R_EXIT_GOOD) return code;
         double call_ns = (double)elapsed_ns / (double)batch;
         contestant->warm_us = call_ns / 1e3;
         int64_t wanted = batch_of(sampler, call_ns);
-        if ((turn > 0 && wanted <= batch) || contestant->warm_us > enough_us)
-            break;
+        if ((turn > 0 && wanted <= batch) || contestant->warm_us > enough_us) break;
         batch = turn > 0 ? wanted : batch; /* the second time the same, warm */
     }
     return FP8R_EXIT_GOOD;
@@ -111,12 +111,10 @@ int fp8r_sampler_warm(struct fp8r_sampler *sampler, int index, double enough_us,
 
 static bool grow(struct fp8r_sampler *sampler)
 {
-    if (sampler->sample_count < sampler->sample_capacity)
-        return true;
+    if (sampler->sample_count < sampler->sample_capacity) return true;
     size_t capacity = sampler->sample_capacity ? 2 * sampler->sample_capacity : 256;
     struct fp8r_sample *samples = realloc(sampler->samples, capacity * sizeof *samples);
-    if (!samples)
-        return false;
+    if (!samples) return false;
     sampler->samples = samples;
     sampler->sample_capacity = capacity;
     return true;
@@ -125,11 +123,9 @@ static bool grow(struct fp8r_sampler *sampler)
 static int take(struct fp8r_sampler *sampler, int index, struct fp8r_tool_error *error)
 {
     int64_t elapsed_ns = 0;
-    if (!grow(sampler))
-        return fp8r_tool_error_memory(error, "the samples");
+    if (!grow(sampler)) return fp8r_tool_error_memory(error, "the samples");
     int code = time_once(sampler, index, &elapsed_ns, error);
-    if (code != FP8R_EXIT_GOOD)
-        return code;
+    if (code != FP8R_EXIT_GOOD) return code;
     double batch = (double)sampler->contestants[index].batch;
     sampler->samples[sampler->sample_count++] =
         (struct fp8r_sample){.contestant = index,
@@ -144,8 +140,7 @@ static int draw(struct fp8r_sampler *sampler, bool *had_turn, int64_t left)
 {
     int64_t pick = fp8r_random_below(&sampler->random, left);
     for (int i = 0; i < sampler->count; i++) {
-        if (sampler->contestants[i].is_out || had_turn[i] || pick-- > 0)
-            continue;
+        if (sampler->contestants[i].is_out || had_turn[i] || pick-- > 0) continue;
         had_turn[i] = true;
         return i;
     }
@@ -157,8 +152,7 @@ int fp8r_sampler_round(struct fp8r_sampler *sampler, struct fp8r_tool_error *err
     int code = FP8R_EXIT_GOOD;
     int64_t left = 0;
     bool *had_turn = calloc((size_t)(sampler->count > 0 ? sampler->count : 1), sizeof *had_turn);
-    if (!had_turn)
-        return fp8r_tool_error_memory(error, "a round");
+    if (!had_turn) return fp8r_tool_error_memory(error, "a round");
     for (int i = 0; i < sampler->count; i++)
         left += !sampler->contestants[i].is_out;
     for (; left > 0 && code == FP8R_EXIT_GOOD; left--)
@@ -168,12 +162,12 @@ int fp8r_sampler_round(struct fp8r_sampler *sampler, struct fp8r_tool_error *err
     return code;
 }
 
-size_t fp8r_sampler_times(const struct fp8r_sampler *sampler, int contestant, double *times_us, size_t capacity)
+size_t fp8r_sampler_times(const struct fp8r_sampler *sampler, int contestant, double *times_us,
+                          size_t capacity)
 {
     size_t count = 0;
     for (size_t i = 0; i < sampler->sample_count && count < capacity; i++)
-        if (sampler->samples[i].contestant == contestant)
-            times_us[count++] = sampler->samples[i].us;
+        if (sampler->samples[i].contestant == contestant) times_us[count++] = sampler->samples[i].us;
     return count;
 }
 

@@ -1,6 +1,6 @@
-/* Times contestants on one problem: interleaved in a new random order each round, on rotating operands, in batches long
- * enough for the clock. Keeps every raw sample and decides nothing.
- * SPDX-License-Identifier: Apache-2.0 */
+/* Times contestants on one problem: interleaved in a new random order each round, on rotating operands, in
+ * batches long enough for the clock. Keeps every raw sample and decides nothing. SPDX-License-Identifier:
+ * Apache-2.0 */
 #ifndef FP8R_SAMPLER_H
 #define FP8R_SAMPLER_H
 
@@ -13,9 +13,9 @@ typedef fp8r_status (*fp8r_contestant_call)(void *arg, const fp8r_pointers *poin
 struct fp8r_contestant {
     fp8r_contestant_call call;
     void *arg;
-    bool is_out;       /* takes part in no further round; its samples stay */
-    int64_t batch;     /* calls to a sample; 0 until it has been warmed */
-    double warm_us;    /* time of a call at the end of the warm-up */
+    bool is_out;    /* takes part in no further round; its samples stay */
+    int64_t batch;  /* calls to a sample; 0 until it has been warmed */
+    double warm_us; /* time of a call at the end of the warm-up */
     struct fp8r_recording *recording;
     struct fp8r_turn *turn; /* what the recording borrows */
 };
@@ -37,23 +37,27 @@ struct fp8r_sampler {
     size_t sample_count, sample_capacity;
 };
 
-/* Borrows device and rotation (loaded with the problem's operands). count: of contestants that will be added. */
+/* Borrows device and rotation (loaded with the problem's operands). count: of contestants that will be added.
+ */
 int fp8r_sampler_init(struct fp8r_sampler *sampler, const struct fp8r_measure_device *device,
-                      struct fp8r_rotation *rotation, int64_t m, int count, uint64_t seed, struct fp8r_tool_error *error);
+                      struct fp8r_rotation *rotation, int64_t m, int count, uint64_t seed,
+                      struct fp8r_tool_error *error);
 void fp8r_sampler_fini(struct fp8r_sampler *sampler);
 
 /* The next contestant; its index is the order of adding. */
 void fp8r_sampler_add(struct fp8r_sampler *sampler, fp8r_contestant_call call, void *arg);
 
-/* Runs a contestant until it is warm and its batch is known; a call that alone takes longer than enough_us is warm at
- * once. Exit codes: UNMEASURED or INTERNAL, with the library's line. */
-int fp8r_sampler_warm(struct fp8r_sampler *sampler, int contestant, double enough_us, struct fp8r_tool_error *error);
+/* Runs a contestant until it is warm and its batch is known; a call that alone takes longer than enough_us is
+ * warm at once. Exit codes: UNMEASURED or INTERNAL, with the library's line. */
+int fp8r_sampler_warm(struct fp8r_sampler *sampler, int contestant, double enough_us,
+                      struct fp8r_tool_error *error);
 
 /* One sample of each contestant that takes part. All of them must be warm. */
 int fp8r_sampler_round(struct fp8r_sampler *sampler, struct fp8r_tool_error *error);
 
 /* A contestant's times in the order of rounds: up to capacity of them, returns how many. */
-size_t fp8r_sampler_times(const struct fp8r_sampler *sampler, int contestant, double *times_us, size_t capacity);
+size_t fp8r_sampler_times(const struct fp8r_sampler *sampler, int contestant, double *times_us,
+                          size_t capacity);
 
 /* Times of two contestants in the rounds that have both. */
 size_t fp8r_sampler_pairs(const struct fp8r_sampler *sampler, int first, int second, double *first_us,

@@ -20,8 +20,7 @@ double fp8r_quantile(const double *sorted, size_t count, double share)
 {
     double at = share * (double)(count - 1);
     size_t below = (size_t)at;
-    if (below + 1 >= count)
-        return sorted[count - 1];
+    if (below + 1 >= count) return sorted[count - 1];
     double weight = at - (double)below;
     return sorted[below] + weight * (sorted[below + 1] - sorted[below]);
 }
@@ -31,7 +30,8 @@ double fp8r_median(const double *sorted, size_t count)
     return fp8r_quantile(sorted, count, 0.5);
 }
 
-/* P(a binomial of count halves is below `rank`) for rank <= count / 2; from logarithms, so that 2^-count may be tiny. */
+/* P(a binomial of count halves is below `rank`) for rank <= count / 2; from logarithms, so that 2^-count may
+ * be tiny. */
 static double binomial_below(size_t count, size_t rank)
 {
     double sum = 0, n = (double)count;
@@ -53,8 +53,8 @@ struct fp8r_interval fp8r_median_interval(const double *sorted, size_t count, do
                                   .coverage = fmax(0, 1 - 2 * binomial_below(count, rank))};
 }
 
-struct fp8r_ratio fp8r_paired_ratio(const double *numerators, const double *denominators, size_t count, double coverage,
-                                    double *ratios)
+struct fp8r_ratio fp8r_paired_ratio(const double *numerators, const double *denominators, size_t count,
+                                    double coverage, double *ratios)
 {
     for (size_t i = 0; i < count; i++)
         ratios[i] = numerators[i] / denominators[i];

@@ -15,10 +15,12 @@ double fp8r_median(const double *sorted, size_t count);
 /* An interval that holds the true median with probability `coverage` at least. */
 struct fp8r_interval {
     double low, high;
-    double coverage; /* what it really has: less than asked for where there are too few samples, then [min, max] */
+    double coverage; /* what it really has: less than asked for where there are too few samples, then [min,
+                        max] */
 };
 
-/* The narrowest pair of order statistics around the middle, by the exact binomial distribution. count >= 1. */
+/* The narrowest pair of order statistics around the middle, by the exact binomial distribution. count >= 1.
+ */
 struct fp8r_interval fp8r_median_interval(const double *sorted, size_t count, double coverage);
 
 /* Of the ratios numerators[i] / denominators[i], count >= 1, which go to `ratios` (sorted). */
@@ -26,7 +28,7 @@ struct fp8r_ratio {
     double median;
     struct fp8r_interval interval;
 };
-struct fp8r_ratio fp8r_paired_ratio(const double *numerators, const double *denominators, size_t count, double coverage,
-                                    double *ratios);
+struct fp8r_ratio fp8r_paired_ratio(const double *numerators, const double *denominators, size_t count,
+                                    double coverage, double *ratios);
 
 #endif

@@ -11,8 +11,7 @@ fp8r_status fp8r_trial_create(fp8r_context *context, const fp8r_matmul *matmul, 
 {
     *trial = (struct fp8r_trial){0};
     fp8r_status status = fp8r_plan_create(context, matmul, backend, &trial->plan);
-    if (status != FP8R_OK)
-        return status;
+    if (status != FP8R_OK) return status;
     if (fp8r_area_create(&trial->workspace, fp8r_plan_workspace(trial->plan), WORKSPACE_ALIGN, guard))
         return FP8R_OK;
     fp8r_trial_destroy(trial);

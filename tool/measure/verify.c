@@ -2,11 +2,11 @@
  *
  * The error of one element, in units of u = accumulate_unit, S = the exact sum and P_k its K terms:
  *  - whatever the order, K additions err by at most K u sum|P_k|;
- *  - the operands being random, a partial sum stays within |S| + 6 sqrt(sum P_k^2), and K independent roundings of
- *    values of that size add up to no more than 6 sqrt(K) u times it (six deviations each).
- * The smaller of the two is the bound: the first is small for short sums, the second still notices one missing term of
- * thousands. Scales and bias then err by a few ulp of fp32, and both ends of the interval are rounded to out's type.
- * SPDX-License-Identifier: Apache-2.0 */
+ *  - the operands being random, a partial sum stays within |S| + 6 sqrt(sum P_k^2), and K independent
+ * roundings of values of that size add up to no more than 6 sqrt(K) u times it (six deviations each). The
+ * smaller of the two is the bound: the first is small for short sums, the second still notices one missing
+ * term of thousands. Scales and bias then err by a few ulp of fp32, and both ends of the interval are rounded
+ * to out's type. SPDX-License-Identifier: Apache-2.0 */
 #include "measure/verify.h"
 
 #include <float.h>
@@ -38,8 +38,7 @@ struct fp8r_verifier {
 
 void fp8r_verifier_destroy(struct fp8r_verifier *verifier)
 {
-    if (!verifier)
-        return;
+    if (!verifier) return;
     fp8r_lines_destroy(verifier->lines);
     free(verifier->places);
     free(verifier->expected);
@@ -54,11 +53,10 @@ static int choose_places(struct fp8r_verifier *verifier, const struct fp8r_verif
     double operations = 2.0 * (double)out->batch * (double)out->rows * (double)out->cols;
     operations *= (double)fp8r_size_max(verifier->matmul.a.cols, 1);
     verifier->count = operations == 0 ? 0 : out->batch * out->rows * out->cols;
-    if (operations <= (double)options->whole_limit)
-        return FP8R_EXIT_GOOD;
+    if (operations <= (double)options->whole_limit) return FP8R_EXIT_GOOD;
     size_t count = 0;
-    verifier->places = fp8r_sample_places(out->batch, out->rows, out->cols, options->sample_elements, options->seed,
-                                          &count);
+    verifier->places =
+        fp8r_sample_places(out->batch, out->rows, out->cols, options->sample_elements, options->seed, &count);
     verifier->count = (int64_t)count;
     return verifier->places ? FP8R_EXIT_GOOD : fp8r_tool_error_memory(error, "the sample of elements");
 }
@@ -67,8 +65,7 @@ int fp8r_verifier_create(const fp8r_matmul *matmul, const struct fp8r_verify_opt
                          struct fp8r_verifier **verifier, struct fp8r_tool_error *error)
 {
     struct fp8r_verifier *made = calloc(1, sizeof *made);
-    if (!made)
-        return fp8r_tool_error_memory(error, "verification");
+    if (!made) return fp8r_tool_error_memory(error, "verification");
     made->matmul = *matmul;
     made->unit = options->accumulate_unit;
     int code = choose_places(made, options, error);
@@ -76,8 +73,7 @@ int fp8r_verifier_create(const fp8r_matmul *matmul, const struct fp8r_verify_opt
     if (code == FP8R_EXIT_GOOD) {
         made->lines = fp8r_lines_create(matmul);
         made->expected = calloc((size_t)room, sizeof *made->expected);
-        if (!made->lines || !made->expected)
-            code = fp8r_tool_error_memory(error, "verification");
+        if (!made->lines || !made->expected) code = fp8r_tool_error_memory(error, "verification");
     }
     if (code == FP8R_EXIT_GOOD)
         *verifier = made;
@@ -88,8 +84,7 @@ int fp8r_verifier_create(const fp8r_matmul *matmul, const struct fp8r_verify_opt
 
 static struct fp8r_place place_at(const struct fp8r_verifier *verifier, int64_t index)
 {
-    if (verifier->places)
-        return verifier->places[index];
+    if (verifier->places) return verifier->places[index];
     int64_t rows = verifier->matmul.out.rows, cols = verifier->matmul.out.cols;
     return (struct fp8r_place){index / rows / cols, index % rows, index / rows % cols};
 }
@@ -97,8 +92,7 @@ static struct fp8r_place place_at(const struct fp8r_verifier *verifier, int64_t 
 /* An element of a scale or bias; extents of 1 broadcast. */
 static double value_at(const fp8r_matrix *matrix, const struct fp8r_place *place, double absent)
 {
-    if (matrix->dtype == FP8R_DTYPE_NONE)
-        return absent;
+    if (matrix->dtype == FP8R_DTYPE_NONE) return absent;
     int64_t at = (matrix->batch > 1 ? place->batch : 0) * matrix->batch_stride +
                  (matrix->rows > 1 ? place->row : 0) * matrix->row_stride +
                  (matrix->cols > 1 ? place->col : 0) * matrix->col_stride;
@@ -108,8 +102,7 @@ static double value_at(const fp8r_matrix *matrix, const struct fp8r_place *place
 static float round_to(double value, int32_t dtype)
 {
     float rounded = (float)value;
-    if (dtype == FP8R_DTYPE_BF16)
-        return fp8r_from_bf16(fp8r_to_bf16(rounded));
+    if (dtype == FP8R_DTYPE_BF16) return fp8r_from_bf16(fp8r_to_bf16(rounded));
     return dtype == FP8R_DTYPE_FP16 ? fp8r_from_fp16(fp8r_to_fp16(rounded)) : rounded;
 }
 
@@ -118,7 +111,8 @@ static struct fp8r_expectation around(double exact, double error, int32_t dtype)
 {
     double unit = dtype == FP8R_DTYPE_BF16 ? 0x1p-8 : dtype == FP8R_DTYPE_FP16 ? 0x1p-11 : 0x1p-24;
     double smallest = dtype == FP8R_DTYPE_FP16 ? 0x1p-25 : 0x1p-134; /* half a step of the subnormals */
-    double rounding = error == 0 && (double)round_to(exact, dtype) == exact ? 0 : unit * (fabs(exact) + error) + smallest;
+    double rounding =
+        error == 0 && (double)round_to(exact, dtype) == exact ? 0 : unit * (fabs(exact) + error) + smallest;
     return (struct fp8r_expectation){.exact = exact,
                                      .bound = error + rounding,
                                      .low = round_to(exact - error, dtype),
@@ -138,8 +132,7 @@ static struct fp8r_expectation expect(struct fp8r_verifier *verifier, const stru
     const fp8r_matmul *matmul = &verifier->matmul;
     double k = (double)matmul->a.cols;
     double bias = value_at(&matmul->bias, place, 0);
-    if (matmul->a.cols == 0)
-        return around(bias, 0, matmul->out.dtype);
+    if (matmul->a.cols == 0) return around(bias, 0, matmul->out.dtype);
     struct fp8r_sums sums;
     fp8r_lines_multiply(verifier->lines, place, &sums);
     double scale = value_at(&matmul->scale_b, place, 1) * value_at(&matmul->scale_a, place, sums.row_scale);
@@ -151,10 +144,10 @@ static struct fp8r_expectation expect(struct fp8r_verifier *verifier, const stru
 }
 
 /* Expectations of places first .. first + count - 1. */
-static const struct fp8r_expectation *expect_chunk(struct fp8r_verifier *verifier, int64_t first, int64_t count)
+static const struct fp8r_expectation *expect_chunk(struct fp8r_verifier *verifier, int64_t first,
+                                                   int64_t count)
 {
-    if (verifier->is_kept)
-        return verifier->expected + first;
+    if (verifier->is_kept) return verifier->expected + first;
     struct fp8r_expectation *to = verifier->expected + (verifier->places ? first : 0);
     for (int64_t i = 0; i < count; i++) {
         struct fp8r_place place = place_at(verifier, first + i);
@@ -180,25 +173,29 @@ static void describe(const struct fp8r_place *place, double value, const struct 
     if (expected->is_nan)
         snprintf(verdict->text, sizeof verdict->text, "%s %s: it must be NaN", where, what);
     else
-        snprintf(verdict->text, sizeof verdict->text, "%s %s: it must be %.9g, from %.9g to %.9g", where, what,
-                 expected->exact, (double)expected->low, (double)expected->high);
+        snprintf(verdict->text, sizeof verdict->text, "%s %s: it must be %.9g, from %.9g to %.9g", where,
+                 what, expected->exact, (double)expected->low, (double)expected->high);
 }
 
 static void judge(const struct fp8r_verifier *verifier, const void *out, const struct fp8r_place *place,
                   const struct fp8r_expectation *expected, struct fp8r_verdict *verdict)
 {
     const fp8r_matrix *matrix = &verifier->matmul.out;
-    int64_t at = place->batch * matrix->batch_stride + place->row * matrix->row_stride + place->col * matrix->col_stride;
+    int64_t at = place->batch * matrix->batch_stride + place->row * matrix->row_stride +
+                 place->col * matrix->col_stride;
     double value = (double)fp8r_load(out, at, matrix->dtype);
-    bool untouched = is_poison(out, at, matrix->dtype); /* not even where NaN belongs: no arithmetic gives these bits */
-    bool is_right = expected->is_nan ? isnan(value) : value >= (double)expected->low && value <= (double)expected->high;
+    bool untouched =
+        is_poison(out, at, matrix->dtype); /* not even where NaN belongs: no arithmetic gives these bits */
+    bool is_right =
+        expected->is_nan ? isnan(value) : value >= (double)expected->low && value <= (double)expected->high;
     verdict->checked++;
     if ((!is_right || untouched) && verdict->wrong++ == 0) {
         describe(place, value, expected, untouched, verdict);
     }
     double error = fabs(value - expected->exact), bound = expected->bound;
     bool is_comparable = isfinite(error) && isfinite(bound); /* not NaN, and not beyond fp16 */
-    if (is_comparable && (verdict->checked == 1 || error * verdict->worst_bound > verdict->worst_error * bound)) {
+    if (is_comparable &&
+        (verdict->checked == 1 || error * verdict->worst_bound > verdict->worst_error * bound)) {
         verdict->worst_error = error;
         verdict->worst_bound = bound;
         verdict->worst = *place;

@@ -1,5 +1,5 @@
-/* Is a result right? Element by element against double, each within a bound of its own that follows from K and the
- * magnitudes of its terms, then from out's rounding. NaN must be where NaN belongs and nowhere else.
+/* Is a result right? Element by element against double, each within a bound of its own that follows from K
+ * and the magnitudes of its terms, then from out's rounding. NaN must be where NaN belongs and nowhere else.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP8R_VERIFY_H
 #define FP8R_VERIFY_H
@@ -33,8 +33,8 @@ struct fp8r_place {
     int64_t batch, row, col;
 };
 
-/* The expected values of one product, worked out as they are needed; those of a sample are kept for the next result.
- * The operands must live, unchanged, as long as it does. */
+/* The expected values of one product, worked out as they are needed; those of a sample are kept for the next
+ * result. The operands must live, unchanged, as long as it does. */
 struct fp8r_verifier;
 
 /* Exit codes: INTERNAL when out of memory. */
@@ -44,8 +44,9 @@ void fp8r_verifier_destroy(struct fp8r_verifier *verifier);
 
 struct fp8r_verdict {
     bool is_good, is_whole;
-    int64_t checked, wrong;      /* elements */
-    double worst_error, worst_bound; /* of the element that came nearest to its bound, or went furthest beyond */
+    int64_t checked, wrong; /* elements */
+    double worst_error,
+        worst_bound; /* of the element that came nearest to its bound, or went furthest beyond */
     struct fp8r_place worst;
     char text[256]; /* the first wrong element in words; "" */
 };

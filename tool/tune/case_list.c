@@ -13,16 +13,13 @@ static int read_text(const char *path, char **text, struct fp8r_tool_error *erro
 {
     size_t size = 0, capacity = 1 << 16;
     FILE *file = fopen(path, "re");
-    if (!file)
-        return fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "%s: %s", path, strerror(errno));
+    if (!file) return fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "%s: %s", path, strerror(errno));
     char *made = malloc(capacity + 1);
     while (made) {
         size += fread(made + size, 1, capacity - size, file);
-        if (size < capacity || size > FILE_MAX_BYTES)
-            break;
+        if (size < capacity || size > FILE_MAX_BYTES) break;
         char *grown = realloc(made, 2 * capacity + 1);
-        if (!grown)
-            free(made);
+        if (!grown) free(made);
         made = grown;
         capacity *= 2;
     }
@@ -30,9 +27,11 @@ static int read_text(const char *path, char **text, struct fp8r_tool_error *erro
     if (!made)
         code = fp8r_tool_error_memory(error, "the case list");
     else if (ferror(file))
-        code = fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "%s: it cannot be read: %s", path, strerror(errno));
+        code = fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "%s: it cannot be read: %s", path,
+                                   strerror(errno));
     else if (size > FILE_MAX_BYTES || memchr(made, '\0', size))
-        code = fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "%s: it is no case list: a text of at most 16 MiB", path);
+        code = fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA,
+                                   "%s: it is no case list: a text of at most 16 MiB", path);
     fclose(file);
     if (code == FP8R_EXIT_GOOD) {
         made[size] = '\0';
@@ -60,8 +59,7 @@ static void split(struct fp8r_case_list *list)
     int number = 1;
     for (char *at = list->text; at; number++) {
         char *end = strchr(at, '\n');
-        if (end)
-            *end = '\0';
+        if (end) *end = '\0';
         const char *line = trim(at);
         if (*line) {
             list->lines[list->count] = line;
@@ -75,8 +73,7 @@ int fp8r_case_list_read(const char *path, struct fp8r_case_list *list, struct fp
 {
     *list = (struct fp8r_case_list){0};
     int code = read_text(path, &list->text, error);
-    if (code != FP8R_EXIT_GOOD)
-        return code;
+    if (code != FP8R_EXIT_GOOD) return code;
     size_t lines = 1;
     for (const char *at = list->text; *at; at++)
         lines += *at == '\n';
@@ -87,8 +84,7 @@ int fp8r_case_list_read(const char *path, struct fp8r_case_list *list, struct fp
         return fp8r_tool_error_memory(error, "the case list");
     }
     split(list);
-    if (list->count > 0)
-        return FP8R_EXIT_GOOD;
+    if (list->count > 0) return FP8R_EXIT_GOOD;
     fp8r_case_list_fini(list);
     return fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "%s: it holds no case", path);
 }

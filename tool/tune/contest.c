@@ -28,13 +28,10 @@ static int plan_racer(struct fp8r_contest *contest, fp8r_context *context, const
         snprintf(racer->why, sizeof racer->why, "%s", fp8r_last_error());
         return FP8R_EXIT_GOOD;
     }
-    if (status != FP8R_OK)
-        return fp8r_tool_status(error, status);
+    if (status != FP8R_OK) return fp8r_tool_status(error, status);
     size_t bytes = fp8r_plan_workspace(racer->plan);
-    if (bytes > 0)
-        racer->workspace = contest->device->allocate(contest->device->user, bytes);
-    if (bytes > 0 && !racer->workspace)
-        return fp8r_tool_error_memory(error, "a workspace on the device");
+    if (bytes > 0) racer->workspace = contest->device->allocate(contest->device->user, bytes);
+    if (bytes > 0 && !racer->workspace) return fp8r_tool_error_memory(error, "a workspace on the device");
     racer->standing = FP8R_STANDING_READY;
     return FP8R_EXIT_GOOD;
 }
@@ -62,11 +59,11 @@ int fp8r_contest_open(struct fp8r_contest *contest, fp8r_context *context, const
     contest->racers = calloc((size_t)contest->count, sizeof *contest->racers);
     int code = contest->racers ? FP8R_EXIT_GOOD : fp8r_tool_error_memory(error, "the racers");
     if (code == FP8R_EXIT_GOOD)
-        code = fp8r_sampler_init(&contest->sampler, device, rotation, member->a.rows, contest->count, seed, error);
+        code = fp8r_sampler_init(&contest->sampler, device, rotation, member->a.rows, contest->count, seed,
+                                 error);
     for (int i = 0; code == FP8R_EXIT_GOOD && i < contest->count; i++)
         code = plan_racer(contest, context, &entrants->entrants[i], member, i, error);
-    if (code != FP8R_EXIT_GOOD)
-        fp8r_contest_close(contest);
+    if (code != FP8R_EXIT_GOOD) fp8r_contest_close(contest);
     return code;
 }
 
@@ -82,7 +79,8 @@ void fp8r_contest_close(struct fp8r_contest *contest)
     *contest = (struct fp8r_contest){0};
 }
 
-void fp8r_contest_drop(struct fp8r_contest *contest, int racer, enum fp8r_standing standing, const char *format, ...)
+void fp8r_contest_drop(struct fp8r_contest *contest, int racer, enum fp8r_standing standing,
+                       const char *format, ...)
 {
     va_list arguments;
     contest->racers[racer].standing = standing;
@@ -114,15 +112,13 @@ static fp8r_status run_once(struct fp8r_contest *contest, struct fp8r_racer *rac
     int64_t elapsed_ns = 0;
     fp8r_rotation_next(contest->rotation, contest->member.a.rows, &single.pointers);
     memset(contest->member.out.data, FP8R_POISON, out_bytes);
-    fp8r_status status = device->copy_in(device->user, single.pointers.out, contest->member.out.data, out_bytes);
-    if (status == FP8R_OK)
-        status = device->record(device->user, 1, call_single, &single, &recording);
-    if (status == FP8R_OK)
-        status = device->time(device->user, recording, &elapsed_ns);
+    fp8r_status status =
+        device->copy_in(device->user, single.pointers.out, contest->member.out.data, out_bytes);
+    if (status == FP8R_OK) status = device->record(device->user, 1, call_single, &single, &recording);
+    if (status == FP8R_OK) status = device->time(device->user, recording, &elapsed_ns);
     if (status == FP8R_OK)
         status = device->copy_out(device->user, contest->member.out.data, single.pointers.out, out_bytes);
-    if (recording)
-        device->forget(device->user, recording);
+    if (recording) device->forget(device->user, recording);
     racer->first_us = (double)elapsed_ns / 1e3;
     return status;
 }
@@ -134,25 +130,21 @@ int fp8r_contest_verify(struct fp8r_contest *contest, int index, const struct fp
     struct fp8r_verdict verdict;
     int64_t out_bytes = 0;
     int code = FP8R_EXIT_GOOD;
-    if (!contest->verifier)
-        code = fp8r_verifier_create(&contest->member, options, &contest->verifier, error);
+    if (!contest->verifier) code = fp8r_verifier_create(&contest->member, options, &contest->verifier, error);
     if (code == FP8R_EXIT_GOOD && !fp8r_matrix_span_bytes(&contest->member.out, &out_bytes))
         code = fp8r_tool_error_set(error, FP8R_EXIT_INTERNAL, "out spans more bytes than 63 bits count");
-    if (code == FP8R_EXIT_GOOD)
-        code = fp8r_tool_status(error, run_once(contest, racer, (size_t)out_bytes));
-    if (code != FP8R_EXIT_GOOD)
-        return code;
+    if (code == FP8R_EXIT_GOOD) code = fp8r_tool_status(error, run_once(contest, racer, (size_t)out_bytes));
+    if (code != FP8R_EXIT_GOOD) return code;
     fp8r_verify(contest->verifier, contest->member.out.data, &verdict);
-    if (!verdict.is_good)
-        fp8r_contest_drop(contest, index, FP8R_STANDING_WRONG, "%s", verdict.text);
+    if (!verdict.is_good) fp8r_contest_drop(contest, index, FP8R_STANDING_WRONG, "%s", verdict.text);
     return FP8R_EXIT_GOOD;
 }
 
-int fp8r_contest_enter(struct fp8r_contest *contest, int racer, double enough_us, struct fp8r_tool_error *error)
+int fp8r_contest_enter(struct fp8r_contest *contest, int racer, double enough_us,
+                       struct fp8r_tool_error *error)
 {
     int code = fp8r_sampler_warm(&contest->sampler, racer, enough_us, error);
-    if (code != FP8R_EXIT_GOOD)
-        return code;
+    if (code != FP8R_EXIT_GOOD) return code;
     contest->racers[racer].standing = FP8R_STANDING_RACING;
     contest->sampler.contestants[racer].is_out = false;
     return FP8R_EXIT_GOOD;

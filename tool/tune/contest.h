@@ -1,6 +1,6 @@
-/* One problem, raced: the plans of all entrants that can run it, on the device's rotating operands, each verified before
- * it is timed. Holds what every protocol needs and decides nothing.
- * SPDX-License-Identifier: Apache-2.0 */
+/* One problem, raced: the plans of all entrants that can run it, on the device's rotating operands, each
+ * verified before it is timed. Holds what every protocol needs and decides nothing. SPDX-License-Identifier:
+ * Apache-2.0 */
 #ifndef FP8R_CONTEST_H
 #define FP8R_CONTEST_H
 
@@ -35,8 +35,8 @@ struct fp8r_contest {
     struct fp8r_verifier *verifier; /* made with the first verification */
 };
 
-/* Plans the product of `member` (without data; no larger than what inputs and rotation hold) on every entrant. The last
- * four are borrowed. Exit codes: INTERNAL, UNMEASURED when the device fails. */
+/* Plans the product of `member` (without data; no larger than what inputs and rotation hold) on every
+ * entrant. The last four are borrowed. Exit codes: INTERNAL, UNMEASURED when the device fails. */
 int fp8r_contest_open(struct fp8r_contest *contest, fp8r_context *context, const struct fp8r_points *entrants,
                       const fp8r_matmul *member, const struct fp8r_measure_device *device,
                       struct fp8r_rotation *rotation, struct fp8r_inputs *inputs, uint64_t seed,
@@ -48,10 +48,12 @@ int fp8r_contest_verify(struct fp8r_contest *contest, int racer, const struct fp
                         struct fp8r_tool_error *error);
 
 /* Warms a verified racer: it then takes part in rounds. */
-int fp8r_contest_enter(struct fp8r_contest *contest, int racer, double enough_us, struct fp8r_tool_error *error);
+int fp8r_contest_enter(struct fp8r_contest *contest, int racer, double enough_us,
+                       struct fp8r_tool_error *error);
 
 /* Takes a racer out of further rounds. */
 __attribute__((format(printf, 4, 5))) void fp8r_contest_drop(struct fp8r_contest *contest, int racer,
-                                                             enum fp8r_standing standing, const char *format, ...);
+                                                             enum fp8r_standing standing, const char *format,
+                                                             ...);
 
 #endif

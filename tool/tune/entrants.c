@@ -17,17 +17,16 @@ static void set_entrant(struct fp8r_entrant *entrant, const fp8r_backend_info *i
 }
 
 /* Counts, and where entrants is not NULL writes them. */
-static int walk(const fp8r_context *context, struct fp8r_entrant *entrants, int *count, struct fp8r_tool_error *error)
+static int walk(const fp8r_context *context, struct fp8r_entrant *entrants, int *count,
+                struct fp8r_tool_error *error)
 {
     *count = 0;
     for (size_t i = 0; i < fp8r_context_backend_count(context); i++) {
         fp8r_backend_info info = {.struct_size = sizeof info};
         int code = fp8r_tool_status(error, fp8r_context_backend(context, i, &info));
-        if (code != FP8R_EXIT_GOOD)
-            return code;
+        if (code != FP8R_EXIT_GOOD) return code;
         for (size_t j = 0; info.fits && info.configs[j]; j++, (*count)++)
-            if (entrants)
-                set_entrant(&entrants[*count], &info, info.configs[j]);
+            if (entrants) set_entrant(&entrants[*count], &info, info.configs[j]);
     }
     return FP8R_EXIT_GOOD;
 }
@@ -36,34 +35,34 @@ int fp8r_entrants_list(const fp8r_context *context, struct fp8r_entrant **entran
                        struct fp8r_tool_error *error)
 {
     int code = walk(context, NULL, count, error);
-    if (code != FP8R_EXIT_GOOD)
-        return code;
+    if (code != FP8R_EXIT_GOOD) return code;
     if (*count == 0)
         return fp8r_tool_error_set(error, FP8R_EXIT_UNMEASURED, "no backend can run on this device");
     *entrants = calloc((size_t)*count, sizeof **entrants);
-    if (!*entrants)
-        return fp8r_tool_error_memory(error, "the list of backends");
+    if (!*entrants) return fp8r_tool_error_memory(error, "the list of backends");
     return walk(context, *entrants, count, error);
 }
 
 static int find(const struct fp8r_entrant *entrants, int count, const fp8r_candidate *candidate)
 {
     for (int i = 0; i < count; i++)
-        if (strcmp(entrants[i].backend, candidate->backend) == 0 && strcmp(entrants[i].config, candidate->config) == 0)
+        if (strcmp(entrants[i].backend, candidate->backend) == 0 &&
+            strcmp(entrants[i].config, candidate->config) == 0)
             return i;
     return -1;
 }
 
-int fp8r_entrants_fallback(fp8r_context *context, const fp8r_matmul *matmul, const struct fp8r_entrant *entrants,
-                           int count, int *fallback, struct fp8r_tool_error *error)
+int fp8r_entrants_fallback(fp8r_context *context, const fp8r_matmul *matmul,
+                           const struct fp8r_entrant *entrants, int count, int *fallback,
+                           struct fp8r_tool_error *error)
 {
     fp8r_explanation *explanation = NULL;
     int code = fp8r_tool_status(error, fp8r_explain(context, matmul, &explanation));
     *fallback = -1;
-    for (size_t i = 0; code == FP8R_EXIT_GOOD && *fallback < 0 && i < fp8r_explanation_count(explanation); i++) {
+    for (size_t i = 0; code == FP8R_EXIT_GOOD && *fallback < 0 && i < fp8r_explanation_count(explanation);
+         i++) {
         const fp8r_candidate *candidate = fp8r_explanation_candidate(explanation, i);
-        if (candidate->verdict != FP8R_VERDICT_REFUSED)
-            *fallback = find(entrants, count, candidate);
+        if (candidate->verdict != FP8R_VERDICT_REFUSED) *fallback = find(entrants, count, candidate);
     }
     fp8r_explanation_destroy(explanation);
     return code;

@@ -12,13 +12,14 @@
 int fp8r_entrants_list(const fp8r_context *context, struct fp8r_entrant **entrants, int *count,
                        struct fp8r_tool_error *error);
 
-/* Index of the entrant that an untuned machine would use for the problem: first by priority, in its own pick. -1 where
- * none can run it. The context must have no routes. */
-int fp8r_entrants_fallback(fp8r_context *context, const fp8r_matmul *matmul, const struct fp8r_entrant *entrants,
-                           int count, int *fallback, struct fp8r_tool_error *error);
+/* Index of the entrant that an untuned machine would use for the problem: first by priority, in its own pick.
+ * -1 where none can run it. The context must have no routes. */
+int fp8r_entrants_fallback(fp8r_context *context, const fp8r_matmul *matmul,
+                           const struct fp8r_entrant *entrants, int count, int *fallback,
+                           struct fp8r_tool_error *error);
 
-/* Takes away what would keep an untuned machine's own choice from being seen: FP8ROUTE_BACKEND and FP8ROUTE_UNROUTED. To
- * be called before the context is made; says which were set in `text` ("" for none). */
+/* Takes away what would keep an untuned machine's own choice from being seen: FP8ROUTE_BACKEND and
+ * FP8ROUTE_UNROUTED. To be called before the context is made; says which were set in `text` ("" for none). */
 void fp8r_entrants_clear_environment(char *text, size_t size);
 
 #endif

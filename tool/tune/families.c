@@ -22,13 +22,11 @@ void fp8r_families_fini(struct fp8r_tune_families *families)
 static struct fp8r_tune_family *family_of(struct fp8r_tune_families *families, const struct fp8r_key *key)
 {
     for (size_t i = 0; i < families->count; i++)
-        if (fp8r_key_equal(&families->items[i].key, key))
-            return &families->items[i];
+        if (fp8r_key_equal(&families->items[i].key, key)) return &families->items[i];
     if (families->count == families->capacity) {
         size_t capacity = families->capacity ? 2 * families->capacity : 16;
         struct fp8r_tune_family *items = realloc(families->items, capacity * sizeof *items);
-        if (!items)
-            return NULL;
+        if (!items) return NULL;
         families->items = items;
         families->capacity = capacity;
     }
@@ -37,16 +35,14 @@ static struct fp8r_tune_family *family_of(struct fp8r_tune_families *families, c
     return family;
 }
 
-static int add_key(struct fp8r_tune_families *families, const struct fp8r_key *key, struct fp8r_tune_family **family,
-                   struct fp8r_tool_error *error)
+static int add_key(struct fp8r_tune_families *families, const struct fp8r_key *key,
+                   struct fp8r_tune_family **family, struct fp8r_tool_error *error)
 {
     char text[FP8R_TEXT_BYTES];
     int code = fp8r_tool_status(error, fp8r_family_format(key, text, sizeof text));
-    if (code != FP8R_EXIT_GOOD)
-        return code;
+    if (code != FP8R_EXIT_GOOD) return code;
     *family = family_of(families, key);
-    if (!*family)
-        return fp8r_tool_error_memory(error, "the families");
+    if (!*family) return fp8r_tool_error_memory(error, "the families");
     memcpy((*family)->text, text, sizeof text);
     return FP8R_EXIT_GOOD;
 }
@@ -56,13 +52,11 @@ static int add_m(struct fp8r_tune_family *family, int64_t m, struct fp8r_tool_er
     size_t at = 0;
     while (at < family->m_count && family->ms[at] < m)
         at++;
-    if (at < family->m_count && family->ms[at] == m)
-        return FP8R_EXIT_GOOD;
+    if (at < family->m_count && family->ms[at] == m) return FP8R_EXIT_GOOD;
     if (family->m_count == family->m_capacity) {
         size_t capacity = family->m_capacity ? 2 * family->m_capacity : 16;
         int64_t *ms = realloc(family->ms, capacity * sizeof *ms);
-        if (!ms)
-            return fp8r_tool_error_memory(error, "the families");
+        if (!ms) return fp8r_tool_error_memory(error, "the families");
         family->ms = ms;
         family->m_capacity = capacity;
     }
@@ -79,7 +73,8 @@ static bool complete(const char *text, char *completed, size_t size)
     size_t front = batch < sizes ? batch + 1 : 0;
     for (size_t i = 0; i < sizes; i++)
         crosses += text[i] == 'x';
-    int length = snprintf(completed, size, "%.*s%s%s", (int)front, text, crosses == 1 ? "Mx" : "", text + front);
+    int length =
+        snprintf(completed, size, "%.*s%s%s", (int)front, text, crosses == 1 ? "Mx" : "", text + front);
     return length > 0 && (size_t)length < size;
 }
 
@@ -91,15 +86,15 @@ int fp8r_families_add(struct fp8r_tune_families *families, const char *text, str
     if (!complete(text, completed, sizeof completed))
         return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "the family \"%.40s...\" is too long", text);
     int code = fp8r_tool_status(error, fp8r_family_parse(completed, FP8R_MODE_EAGER, &key));
-    if (code != FP8R_EXIT_GOOD)
-        return code;
+    if (code != FP8R_EXIT_GOOD) return code;
     if (key.batch == 0 || key.n == 0 || key.k == 0)
-        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "the family %.60s multiplies nothing: sizes must be at least 1",
-                                   text);
+        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE,
+                                   "the family %.60s multiplies nothing: sizes must be at least 1", text);
     return add_key(families, &key, &family, error);
 }
 
-int fp8r_families_add_problem(struct fp8r_tune_families *families, const char *text, struct fp8r_tool_error *error)
+int fp8r_families_add_problem(struct fp8r_tune_families *families, const char *text,
+                              struct fp8r_tool_error *error)
 {
     fp8r_matmul matmul;
     struct fp8r_product product;
@@ -108,10 +103,10 @@ int fp8r_families_add_problem(struct fp8r_tune_families *families, const char *t
     int code = fp8r_tool_status(error, fp8r_matmul_parse(text, &matmul));
     if (code == FP8R_EXIT_GOOD)
         code = fp8r_tool_status(error, fp8r_product_init(&matmul, FP8R_DATA_IGNORED, &product));
-    if (code != FP8R_EXIT_GOOD)
-        return code;
+    if (code != FP8R_EXIT_GOOD) return code;
     if (fp8r_problem_is_empty(&product.problem) || product.problem.k == 0)
-        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "%.60s multiplies nothing: sizes must be at least 1", text);
+        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE,
+                                   "%.60s multiplies nothing: sizes must be at least 1", text);
     fp8r_key_init(&product.problem, FP8R_MODE_EAGER, &key);
     code = add_key(families, &key, &family, error);
     return code == FP8R_EXIT_GOOD ? add_m(family, product.problem.m, error) : code;
@@ -133,12 +128,10 @@ int fp8r_families_read(struct fp8r_tune_families *families, const char *path, st
     struct fp8r_case_list list;
     struct fp8r_tool_error inner = {0};
     int code = fp8r_case_list_read(path, &list, error);
-    if (code != FP8R_EXIT_GOOD)
-        return code;
+    if (code != FP8R_EXIT_GOOD) return code;
     for (size_t i = 0; i < list.count && code == FP8R_EXIT_GOOD; i++) {
         code = add_line(families, list.lines[i], &inner);
-        if (code == FP8R_EXIT_USAGE)
-            code = FP8R_EXIT_BAD_DATA;
+        if (code == FP8R_EXIT_USAGE) code = FP8R_EXIT_BAD_DATA;
         if (code != FP8R_EXIT_GOOD)
             fp8r_tool_error_set(error, code, "%s, line %d: %s", path, list.numbers[i], inner.text);
     }
@@ -157,8 +150,7 @@ int fp8r_families_set_ms(struct fp8r_tune_families *families, const int64_t *lis
         struct fp8r_tune_family *family = &families->items[i];
         const int64_t *ms = list ? list : default_ms;
         size_t m_count = list ? count : FP8R_FAMILIES_POINTS;
-        if (!list && family->m_count > 0)
-            continue;
+        if (!list && family->m_count > 0) continue;
         family->m_count = 0;
         for (size_t j = 0; j < m_count && code == FP8R_EXIT_GOOD; j++)
             code = add_m(family, ms[j], error);

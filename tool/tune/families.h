@@ -1,6 +1,5 @@
-/* What is to be tuned: families of products, each with the M to measure. Read from the command line's words and from case
- * lists.
- * SPDX-License-Identifier: Apache-2.0 */
+/* What is to be tuned: families of products, each with the M to measure. Read from the command line's words
+ * and from case lists. SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP8R_FAMILIES_H
 #define FP8R_FAMILIES_H
 
@@ -23,17 +22,20 @@ struct fp8r_tune_families {
     size_t count, capacity;
 };
 
-/* A family: "NxK[:option]...", or "[B*]MxNxK[:option]..." with the letter M. Adds nothing where it is there already.
- * Exit codes: USAGE, INTERNAL. */
+/* A family: "NxK[:option]...", or "[B*]MxNxK[:option]..." with the letter M. Adds nothing where it is there
+ * already. Exit codes: USAGE, INTERNAL. */
 int fp8r_families_add(struct fp8r_tune_families *families, const char *text, struct fp8r_tool_error *error);
 
 /* A problem: its family, and its M as one to measure. */
-int fp8r_families_add_problem(struct fp8r_tune_families *families, const char *text, struct fp8r_tool_error *error);
+int fp8r_families_add_problem(struct fp8r_tune_families *families, const char *text,
+                              struct fp8r_tool_error *error);
 
-/* A case list: problems and families, one a line; '#' begins a comment. Exit codes: BAD_DATA with the line. */
+/* A case list: problems and families, one a line; '#' begins a comment. Exit codes: BAD_DATA with the line.
+ */
 int fp8r_families_read(struct fp8r_tune_families *families, const char *path, struct fp8r_tool_error *error);
 
-/* Gives every family the M of the list; without one (NULL) those that have none yet get powers of two from 1 to 2048. */
+/* Gives every family the M of the list; without one (NULL) those that have none yet get powers of two from 1
+ * to 2048. */
 int fp8r_families_set_ms(struct fp8r_tune_families *families, const int64_t *list, size_t count,
                          struct fp8r_tool_error *error);
 

@@ -9,15 +9,14 @@
 #include "route/search.h"
 #include "tool_status.h"
 
-static int add_libraries(const fp8r_context *context, struct fp8r_identity *identity, struct fp8r_tool_error *error)
+static int add_libraries(const fp8r_context *context, struct fp8r_identity *identity,
+                         struct fp8r_tool_error *error)
 {
     for (size_t i = 0; i < fp8r_context_backend_count(context); i++) {
         fp8r_backend_info info = {.struct_size = sizeof info};
         int code = fp8r_tool_status(error, fp8r_context_backend(context, i, &info));
-        if (code != FP8R_EXIT_GOOD)
-            return code;
-        if (!info.fits || !*info.library || identity->library_count == FP8R_LIBRARIES_MAX)
-            continue;
+        if (code != FP8R_EXIT_GOOD) return code;
+        if (!info.fits || !*info.library || identity->library_count == FP8R_LIBRARIES_MAX) continue;
         struct fp8r_library *library = &identity->libraries[identity->library_count++];
         snprintf(library->backend, sizeof library->backend, "%s", info.name);
         snprintf(library->version, sizeof library->version, "%s", info.library);
@@ -25,22 +24,22 @@ static int add_libraries(const fp8r_context *context, struct fp8r_identity *iden
     return FP8R_EXIT_GOOD;
 }
 
-int fp8r_machine_identity(const fp8r_context *context, struct fp8r_identity *identity, struct fp8r_tool_error *error)
+int fp8r_machine_identity(const fp8r_context *context, struct fp8r_identity *identity,
+                          struct fp8r_tool_error *error)
 {
     struct fp8r_registry *no_rows = calloc(1, sizeof *no_rows);
-    if (!no_rows)
-        return fp8r_tool_error_memory(error, "the machine's identity");
+    if (!no_rows) return fp8r_tool_error_memory(error, "the machine's identity");
     fp8r_identity_init(fp8r_context_device(context), no_rows, identity);
     free(no_rows);
     return add_libraries(context, identity, error);
 }
 
-int fp8r_machine_text(const fp8r_context *context, char text[FP8R_MACHINE_TEXT_BYTES], struct fp8r_tool_error *error)
+int fp8r_machine_text(const fp8r_context *context, char text[FP8R_MACHINE_TEXT_BYTES],
+                      struct fp8r_tool_error *error)
 {
     struct fp8r_identity identity;
     int code = fp8r_machine_identity(context, &identity, error);
-    if (code == FP8R_EXIT_GOOD)
-        fp8r_identity_format(&identity, text);
+    if (code == FP8R_EXIT_GOOD) fp8r_identity_format(&identity, text);
     return code;
 }
 
@@ -50,12 +49,10 @@ int fp8r_machine_user_path(const fp8r_context *context, char path[FP8R_MACHINE_P
     struct fp8r_environment environment;
     struct fp8r_identity identity;
     int code = fp8r_machine_identity(context, &identity, error);
-    if (code != FP8R_EXIT_GOOD)
-        return code;
+    if (code != FP8R_EXIT_GOOD) return code;
     if (!fp8r_environment_init(&environment, true))
         return fp8r_tool_error_memory(error, "the environment's values");
-    if (!fp8r_routes_user_path(&environment, &identity, path, FP8R_MACHINE_PATH_BYTES))
-        path[0] = '\0';
+    if (!fp8r_routes_user_path(&environment, &identity, path, FP8R_MACHINE_PATH_BYTES)) path[0] = '\0';
     fp8r_environment_fini(&environment);
     return FP8R_EXIT_GOOD;
 }

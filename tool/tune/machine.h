@@ -1,6 +1,5 @@
-/* The machine as route files know it: what their times are tied to, and where this user keeps them. Made from what a
- * context says in public.
- * SPDX-License-Identifier: Apache-2.0 */
+/* The machine as route files know it: what their times are tied to, and where this user keeps them. Made from
+ * what a context says in public. SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP8R_MACHINE_H
 #define FP8R_MACHINE_H
 
@@ -10,11 +9,13 @@
 #include "tool_error.h"
 
 /* Exit codes: INTERNAL when memory runs out. */
-int fp8r_machine_identity(const fp8r_context *context, struct fp8r_identity *identity, struct fp8r_tool_error *error);
+int fp8r_machine_identity(const fp8r_context *context, struct fp8r_identity *identity,
+                          struct fp8r_tool_error *error);
 
 /* The identity in one line: "features=avx2+fma threads=8 llc_bytes=33554432". */
 enum { FP8R_MACHINE_TEXT_BYTES = FP8R_IDENTITY_BYTES };
-int fp8r_machine_text(const fp8r_context *context, char text[FP8R_MACHINE_TEXT_BYTES], struct fp8r_tool_error *error);
+int fp8r_machine_text(const fp8r_context *context, char text[FP8R_MACHINE_TEXT_BYTES],
+                      struct fp8r_tool_error *error);
 
 /* The user's route file for this machine; "" where the environment names no home. */
 enum { FP8R_MACHINE_PATH_BYTES = 4096 };

@@ -29,8 +29,7 @@ static double mean_us(const struct fp8r_points *points, size_t first, size_t las
 {
     double sum = 0;
     for (size_t i = first; i <= last; i++) {
-        if (!(points->points[i].medians_us[entrant] > 0))
-            return 0;
+        if (!(points->points[i].medians_us[entrant] > 0)) return 0;
         sum += log(points->points[i].medians_us[entrant]);
     }
     return exp(sum / (double)(last - first + 1));
@@ -50,7 +49,8 @@ static int find_runner_up(const struct fp8r_points *points, size_t first, size_t
     return best;
 }
 
-static void make_segment(const struct fp8r_points *points, size_t first, size_t last, struct fp8r_segment *segment)
+static void make_segment(const struct fp8r_points *points, size_t first, size_t last,
+                         struct fp8r_segment *segment)
 {
     const struct fp8r_point *point = &points->points[first];
     const struct fp8r_entrant *chosen = &points->entrants[point->chosen];

@@ -14,7 +14,7 @@
 #include "tool_status.h"
 #include "tune/contest.h"
 #include "tune/entrants.h"
-#include "tune/interrupt.h"
+#include "tune/race.h"
 
 enum { ROUNDS_MIN = 7, ROUNDS_MAX = 60, SAMPLE_ELEMENTS = 1024, WHOLE_LIMIT = 100000000 };
 
@@ -27,7 +27,8 @@ static const double behind_factor = 3;
 /* With 7 rounds the widest interval of a median has a coverage of 98 %, so 95 % can be had. */
 static const double coverage = 0.95;
 
-/* A point may take this many times its share of time; a grid that nobody asked for ends before it would take more. */
+/* A point may take this many times its share of time; a grid that nobody asked for ends before it would take
+ * more. */
 static const double patience = 6;
 
 /* One family under way. */
@@ -36,8 +37,8 @@ struct work {
     const struct fp8r_tune_family *family;
     struct fp8r_points *points;
     struct fp8r_inputs inputs; /* of the largest M */
-    double *least_us;          /* an entrant: what it took at the M before, which it takes at least; 0 unknown */
-    double best_us;            /* the best at the M before, and that M */
+    double *least_us; /* an entrant: what it took at the M before, which it takes at least; 0 unknown */
+    double best_us;   /* the best at the M before, and that M */
     int64_t m_before;
     bool is_wrong;
 };
@@ -50,8 +51,8 @@ static double budget_us(const struct fp8r_contest *contest)
     return (double)planned * FP8R_QUICK_CANDIDATE_MS * 1e3;
 }
 
-/* Times do not shrink as M grows, and grow no faster than M: who took more than three times what the best can take now
- * need not be run at all. */
+/* Times do not shrink as M grows, and grow no faster than M: who took more than three times what the best can
+ * take now need not be run at all. */
 static void drop_hopeless(struct work *work, struct fp8r_contest *contest)
 {
     double growth = work->m_before > 0 ? (double)contest->member.a.rows / (double)work->m_before : 1;
@@ -67,73 +68,30 @@ static void report_wrong(struct work *work, const struct fp8r_contest *contest, 
 {
     char line[FP8R_TEXT_BYTES + FP8R_LABEL_BYTES + 320];
     snprintf(line, sizeof line, "%s at M=%lld: %s is wrong and left out: %s", work->family->text,
-             (long long)contest->member.a.rows, work->points->entrants[racer].label, contest->racers[racer].why);
+             (long long)contest->member.a.rows, work->points->entrants[racer].label,
+             contest->racers[racer].why);
     work->is_wrong = true;
     work->quick->note(work->quick->user, line);
 }
 
-/* Verifies and warms everyone who is ready; afterwards RACING ones are left. */
-static int enter_all(struct work *work, struct fp8r_contest *contest, struct fp8r_tool_error *error)
+/* Verifies, warms and races whoever is left. */
+static int run_race(struct work *work, struct fp8r_contest *contest, int fallback, int64_t start_ns,
+                    struct fp8r_tool_error *error)
 {
-    struct fp8r_verify_options options = fp8r_verify_defaults;
-    options.seed = work->quick->seed;
-    options.sample_elements = SAMPLE_ELEMENTS;
-    options.whole_limit = WHOLE_LIMIT;
-    for (int i = 0; i < contest->count; i++) {
-        if (contest->racers[i].standing != FP8R_STANDING_READY)
-            continue;
-        if (fp8r_interrupted())
-            return FP8R_EXIT_INTERRUPTED;
-        int code = fp8r_contest_verify(contest, i, &options, error);
-        if (code == FP8R_EXIT_GOOD && contest->racers[i].standing == FP8R_STANDING_READY)
-            code = fp8r_contest_enter(contest, i, FP8R_QUICK_CANDIDATE_MS * 1e3 / ROUNDS_MIN, error);
-        if (code != FP8R_EXIT_GOOD)
-            return code;
-        if (contest->racers[i].standing == FP8R_STANDING_WRONG)
-            report_wrong(work, contest, i);
-    }
-    return FP8R_EXIT_GOOD;
-}
-
-static double best_sample(const struct fp8r_sampler *sampler, int contestant)
-{
-    double best = INFINITY;
-    for (size_t i = 0; i < sampler->sample_count; i++)
-        if (sampler->samples[i].contestant == contestant)
-            best = fmin(best, sampler->samples[i].us);
-    return best;
-}
-
-/* By their best samples, which noise only makes longer; after one round there must be twice the distance. The default
- * always stays. */
-static void drop_behind(struct fp8r_contest *contest, int fallback)
-{
-    double factor = contest->sampler.rounds == 1 ? 2 * behind_factor : behind_factor, best = INFINITY;
+    struct fp8r_race race = {.verify = fp8r_verify_defaults,
+                             .rounds_min = ROUNDS_MIN,
+                             .rounds_max = ROUNDS_MAX,
+                             .behind_factor = behind_factor,
+                             .keep = fallback,
+                             .enough_us = FP8R_QUICK_CANDIDATE_MS * 1e3 / ROUNDS_MIN,
+                             .until_ns = start_ns + (int64_t)(budget_us(contest) * 1e3)};
+    race.verify.seed = work->quick->seed;
+    race.verify.sample_elements = SAMPLE_ELEMENTS;
+    race.verify.whole_limit = WHOLE_LIMIT;
+    int code = fp8r_race_enter(&race, contest, error);
     for (int i = 0; i < contest->count; i++)
-        if (contest->racers[i].standing == FP8R_STANDING_RACING)
-            best = fmin(best, best_sample(&contest->sampler, i));
-    for (int i = 0; i < contest->count; i++) {
-        double own = i == fallback ? 0 : best_sample(&contest->sampler, i);
-        if (contest->racers[i].standing == FP8R_STANDING_RACING && own > factor * best)
-            fp8r_contest_drop(contest, i, FP8R_STANDING_BEHIND, "%.1fx behind", own / best);
-    }
-}
-
-static int race(struct fp8r_contest *contest, int fallback, int64_t start_ns, struct fp8r_tool_error *error)
-{
-    double budget = budget_us(contest);
-    for (int round = 0; round < ROUNDS_MAX; round++) {
-        double spent_us = (double)(fp8r_clock_ns() - start_ns) / 1e3;
-        if (round >= ROUNDS_MIN && spent_us + fp8r_sampler_round_us(&contest->sampler) > budget)
-            break;
-        if (fp8r_interrupted())
-            return FP8R_EXIT_INTERRUPTED;
-        int code = fp8r_sampler_round(&contest->sampler, error);
-        if (code != FP8R_EXIT_GOOD)
-            return code;
-        drop_behind(contest, fallback);
-    }
-    return FP8R_EXIT_GOOD;
+        if (contest->racers[i].standing == FP8R_STANDING_WRONG) report_wrong(work, contest, i);
+    return code == FP8R_EXIT_GOOD ? fp8r_race_run(&race, contest, error) : code;
 }
 
 static void set_medians(const struct fp8r_contest *contest, struct fp8r_point *point)
@@ -151,8 +109,7 @@ static struct fp8r_ratio gain_of(const struct fp8r_contest *contest, int other, 
 {
     double others[ROUNDS_MAX], these[ROUNDS_MAX], ratios[ROUNDS_MAX];
     size_t count = fp8r_sampler_pairs(&contest->sampler, other, this, others, these, ROUNDS_MAX);
-    if (count == 0)
-        return (struct fp8r_ratio){.median = 1, .interval = {.low = 0, .high = INFINITY}};
+    if (count == 0) return (struct fp8r_ratio){.median = 1, .interval = {.low = 0, .high = INFINITY}};
     return fp8r_paired_ratio(others, these, count, coverage, ratios);
 }
 
@@ -167,16 +124,15 @@ static int fastest_but(const struct fp8r_contest *contest, const struct fp8r_poi
     return best;
 }
 
-/* The fastest replaces the default past the margin. A default that nobody comes near is as clear; anything else is a tie,
- * and the default stays. */
+/* The fastest replaces the default past the margin. A default that nobody comes near is as clear; anything
+ * else is a tie, and the default stays. */
 static void decide(const struct fp8r_contest *contest, double margin, struct fp8r_point *point)
 {
     int rival = fastest_but(contest, point, point->fallback);
     point->chosen = point->fallback;
     point->gain_low = point->gain_high = 1;
     point->is_clear = true;
-    if (rival < 0)
-        return;
+    if (rival < 0) return;
     struct fp8r_ratio gain = gain_of(contest, point->fallback, rival);
     if (gain.interval.low > 1 + margin) {
         point->chosen = rival;
@@ -195,36 +151,33 @@ static void decide_alone(const struct fp8r_contest *contest, struct fp8r_point *
     point->is_clear = true;
 }
 
-static int add_point(struct fp8r_points *points, const struct fp8r_contest *contest, struct fp8r_point **point,
-                     struct fp8r_tool_error *error)
+static int add_point(struct fp8r_points *points, const struct fp8r_contest *contest,
+                     struct fp8r_point **point, struct fp8r_tool_error *error)
 {
     if (points->count == points->capacity) {
         size_t capacity = points->capacity ? 2 * points->capacity : 16;
         struct fp8r_point *grown = realloc(points->points, capacity * sizeof *grown);
-        if (!grown)
-            return fp8r_tool_error_memory(error, "the points");
+        if (!grown) return fp8r_tool_error_memory(error, "the points");
         points->points = grown;
         points->capacity = capacity;
     }
     double *medians = calloc((size_t)contest->count, sizeof *medians);
-    if (!medians)
-        return fp8r_tool_error_memory(error, "the points");
+    if (!medians) return fp8r_tool_error_memory(error, "the points");
     *point = &points->points[points->count++];
     **point = (struct fp8r_point){.m = contest->member.a.rows, .medians_us = medians};
     return FP8R_EXIT_GOOD;
 }
 
-static int conclude(struct work *work, struct fp8r_contest *contest, int fallback, struct fp8r_tool_error *error)
+static int conclude(struct work *work, struct fp8r_contest *contest, int fallback,
+                    struct fp8r_tool_error *error)
 {
     struct fp8r_point *point = NULL;
     bool has_racer = false;
     for (int i = 0; i < contest->count; i++)
         has_racer |= contest->racers[i].standing == FP8R_STANDING_RACING;
-    if (!has_racer)
-        return FP8R_EXIT_GOOD;
+    if (!has_racer) return FP8R_EXIT_GOOD;
     int code = add_point(work->points, contest, &point, error);
-    if (code != FP8R_EXIT_GOOD)
-        return code;
+    if (code != FP8R_EXIT_GOOD) return code;
     set_medians(contest, point);
     point->fallback = fallback;
     if (fallback >= 0 && contest->racers[fallback].standing == FP8R_STANDING_RACING)
@@ -233,8 +186,7 @@ static int conclude(struct work *work, struct fp8r_contest *contest, int fallbac
         decide_alone(contest, point);
     work->best_us = INFINITY;
     for (int i = 0; i < contest->count; i++) {
-        if (!(point->medians_us[i] > 0))
-            continue;
+        if (!(point->medians_us[i] > 0)) continue;
         work->least_us[i] = point->medians_us[i];
         work->best_us = fmin(work->best_us, point->medians_us[i]);
     }
@@ -242,13 +194,13 @@ static int conclude(struct work *work, struct fp8r_contest *contest, int fallbac
     return FP8R_EXIT_GOOD;
 }
 
-/* Members whose own key is another (a column-major a of odd M is less aligned) would never be looked up here. */
+/* Members whose own key is another (a column-major a of odd M is less aligned) would never be looked up here.
+ */
 static bool is_member(const struct fp8r_tune_family *family, const fp8r_matmul *member)
 {
     struct fp8r_product product;
     struct fp8r_key key;
-    if (fp8r_product_init(member, FP8R_DATA_IGNORED, &product) != FP8R_OK)
-        return false;
+    if (fp8r_product_init(member, FP8R_DATA_IGNORED, &product) != FP8R_OK) return false;
     fp8r_key_init(&product.problem, FP8R_MODE_EAGER, &key);
     return fp8r_key_equal(&key, &family->key);
 }
@@ -259,28 +211,25 @@ static int measure_point(struct work *work, const fp8r_matmul *member, struct fp
     struct fp8r_contest contest;
     int fallback = -1;
     int64_t start_ns = fp8r_clock_ns();
-    int code = fp8r_entrants_fallback(quick->context, member, work->points->entrants, work->points->entrant_count,
-                                      &fallback, error);
+    int code = fp8r_entrants_fallback(quick->context, member, work->points->entrants,
+                                      work->points->entrant_count, &fallback, error);
     if (code == FP8R_EXIT_GOOD)
-        code = fp8r_contest_open(&contest, quick->context, work->points, member, quick->device, &quick->rotation,
-                                 &work->inputs, quick->seed + (uint64_t)member->a.rows, error);
-    if (code != FP8R_EXIT_GOOD)
-        return code;
+        code =
+            fp8r_contest_open(&contest, quick->context, work->points, member, quick->device, &quick->rotation,
+                              &work->inputs, quick->seed + (uint64_t)member->a.rows, error);
+    if (code != FP8R_EXIT_GOOD) return code;
     drop_hopeless(work, &contest);
-    code = enter_all(work, &contest, error);
-    if (code == FP8R_EXIT_GOOD)
-        code = race(&contest, fallback, start_ns, error);
-    if (code == FP8R_EXIT_GOOD)
-        code = conclude(work, &contest, fallback, error);
+    code = run_race(work, &contest, fallback, start_ns, error);
+    if (code == FP8R_EXIT_GOOD) code = conclude(work, &contest, fallback, error);
     fp8r_contest_close(&contest);
     return code;
 }
 
-/* Would the default and one rival, at the best time seen so far and growing with M, take more than their share? */
+/* Would the default and one rival, at the best time seen so far and growing with M, take more than their
+ * share? */
 static bool takes_too_long(const struct work *work, int64_t m)
 {
-    if (work->quick->ms_are_given || work->m_before == 0)
-        return false;
+    if (work->quick->ms_are_given || work->m_before == 0) return false;
     double call_us = work->best_us * (double)m / (double)work->m_before;
     return 2 * ROUNDS_MIN * call_us > patience * 2 * FP8R_QUICK_CANDIDATE_MS * 1e3;
 }
@@ -296,8 +245,10 @@ static void show_progress(const struct work *work, int64_t m)
 static void note_end(const struct work *work, int64_t m)
 {
     char line[FP8R_TEXT_BYTES + 160];
-    snprintf(line, sizeof line, "%s: measured up to M=%lld, larger ones take too long for the quick protocol (--m %lld asks "
-             "for them)", work->family->text, (long long)work->m_before, (long long)m);
+    snprintf(line, sizeof line,
+             "%s: measured up to M=%lld, larger ones take too long for the quick protocol (--m %lld asks "
+             "for them)",
+             work->family->text, (long long)work->m_before, (long long)m);
     work->quick->note(work->quick->user, line);
 }
 
@@ -309,16 +260,14 @@ static int measure_points(struct work *work, struct fp8r_tool_error *error)
     for (size_t i = 0; i < family->m_count && code == FP8R_EXIT_GOOD; i++) {
         fp8r_matmul member;
         code = fp8r_tool_status(error, fp8r_family_member(family->text, family->ms[i], &member));
-        if (code != FP8R_EXIT_GOOD)
-            break;
+        if (code != FP8R_EXIT_GOOD) break;
         show_progress(work, family->ms[i]);
         if (takes_too_long(work, family->ms[i])) {
             note_end(work, family->ms[i]);
             work->quick->done_seconds += (double)(family->m_count - i) * point_seconds;
             break;
         }
-        if (is_member(family, &member))
-            code = measure_point(work, &member, error);
+        if (is_member(family, &member)) code = measure_point(work, &member, error);
         work->quick->done_seconds += point_seconds;
     }
     return code;
@@ -332,27 +281,23 @@ static int load_operands(struct work *work, struct fp8r_tool_error *error)
     int code = fp8r_tool_status(error, fp8r_family_member(family->text, m, &largest));
     if (code == FP8R_EXIT_GOOD)
         code = fp8r_inputs_create(&largest, work->quick->seed, FP8R_GUARD_BYTES, &work->inputs, error);
-    return code == FP8R_EXIT_GOOD
-               ? fp8r_rotation_load(&work->quick->rotation, work->quick->device, &work->inputs, cache_factor, error)
-               : code;
+    return code == FP8R_EXIT_GOOD ? fp8r_rotation_load(&work->quick->rotation, work->quick->device,
+                                                       &work->inputs, cache_factor, error)
+                                  : code;
 }
 
-int fp8r_quick_measure(struct fp8r_quick *quick, const struct fp8r_tune_family *family, struct fp8r_points *points,
-                       struct fp8r_tool_error *error)
+int fp8r_quick_measure(struct fp8r_quick *quick, const struct fp8r_tune_family *family,
+                       struct fp8r_points *points, struct fp8r_tool_error *error)
 {
     struct work work = {.quick = quick, .family = family, .points = points};
     int code = fp8r_entrants_list(quick->context, &points->entrants, &points->entrant_count, error);
-    if (code != FP8R_EXIT_GOOD)
-        return code;
+    if (code != FP8R_EXIT_GOOD) return code;
     work.least_us = calloc((size_t)points->entrant_count, sizeof *work.least_us);
-    if (!work.least_us)
-        return fp8r_tool_error_memory(error, "the family's times");
+    if (!work.least_us) return fp8r_tool_error_memory(error, "the family's times");
     code = load_operands(&work, error);
-    if (code == FP8R_EXIT_GOOD)
-        code = measure_points(&work, error);
+    if (code == FP8R_EXIT_GOOD) code = measure_points(&work, error);
     fp8r_inputs_destroy(&work.inputs);
     free(work.least_us);
-    if (code == FP8R_EXIT_GOOD && work.is_wrong)
-        code = FP8R_EXIT_FAILED;
+    if (code == FP8R_EXIT_GOOD && work.is_wrong) code = FP8R_EXIT_FAILED;
     return code;
 }

@@ -1,0 +1,57 @@
+/* Entering and running.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "tune/race.h"
+
+#include <math.h>
+
+#include "measure/clock.h"
+#include "tune/interrupt.h"
+
+int fp8r_race_enter(const struct fp8r_race *race, struct fp8r_contest *contest, struct fp8r_tool_error *error)
+{
+    for (int i = 0; i < contest->count; i++) {
+        if (contest->racers[i].standing != FP8R_STANDING_READY) continue;
+        if (fp8r_interrupted()) return FP8R_EXIT_INTERRUPTED;
+        int code = fp8r_contest_verify(contest, i, &race->verify, error);
+        if (code == FP8R_EXIT_GOOD && contest->racers[i].standing == FP8R_STANDING_READY)
+            code = fp8r_contest_enter(contest, i, race->enough_us, error);
+        if (code != FP8R_EXIT_GOOD) return code;
+    }
+    return FP8R_EXIT_GOOD;
+}
+
+static double best_sample(const struct fp8r_sampler *sampler, int contestant)
+{
+    double best = INFINITY;
+    for (size_t i = 0; i < sampler->sample_count; i++)
+        if (sampler->samples[i].contestant == contestant) best = fmin(best, sampler->samples[i].us);
+    return best;
+}
+
+/* By best samples, which noise only makes longer; after one round there must be twice the distance. */
+static void drop_behind(const struct fp8r_race *race, struct fp8r_contest *contest)
+{
+    double factor = contest->sampler.rounds == 1 ? 2 * race->behind_factor : race->behind_factor,
+           best = INFINITY;
+    for (int i = 0; i < contest->count; i++)
+        if (contest->racers[i].standing == FP8R_STANDING_RACING)
+            best = fmin(best, best_sample(&contest->sampler, i));
+    for (int i = 0; i < contest->count; i++) {
+        double own = i == race->keep ? 0 : best_sample(&contest->sampler, i);
+        if (contest->racers[i].standing == FP8R_STANDING_RACING && own > factor * best)
+            fp8r_contest_drop(contest, i, FP8R_STANDING_BEHIND, "%.1fx behind", own / best);
+    }
+}
+
+int fp8r_race_run(const struct fp8r_race *race, struct fp8r_contest *contest, struct fp8r_tool_error *error)
+{
+    for (int round = 0; round < race->rounds_max; round++) {
+        int64_t round_ns = (int64_t)(fp8r_sampler_round_us(&contest->sampler) * 1e3);
+        if (round >= race->rounds_min && fp8r_clock_ns() + round_ns > race->until_ns) break;
+        if (fp8r_interrupted()) return FP8R_EXIT_INTERRUPTED;
+        int code = fp8r_sampler_round(&contest->sampler, error);
+        if (code != FP8R_EXIT_GOOD) return code;
+        drop_behind(race, contest);
+    }
+    return FP8R_EXIT_GOOD;
+}
