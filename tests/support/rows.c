@@ -108,6 +108,12 @@ static void run_config(struct rows *rows, int which, int row, int config, struct
                      fp8r_status_name(status));
         return;
     }
+    /* A named configuration is the same code under every mask: run once. */
+    if (which > 0 && config >= 0 && product.problem.k > 0 &&
+        fp8r_row_eligible(&rows->contexts[0]->registry, &rows->contexts[0]->device, &product.problem, row, config, &reason)) {
+        fp8r_plan_destroy(plan);
+        return;
+    }
     /* A smaller m may be refused by a configuration that takes M: then the whole plan is. */
     if (status == FP8R_ERROR_UNSUPPORTED && sample->matmul.a.rows > 1)
         return;
