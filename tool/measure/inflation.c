@@ -4,6 +4,10 @@
 #include "measure/inflation.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "measure/statistics.h"
 
 /* A median is decided by the signs of its samples. Where neighbours at distance h have correlation r(h) the
  * signs have (2/pi) asin r(h) (Gaussian copula), so that the variance of a sum of signs is that of
@@ -15,17 +19,31 @@ static double sign_correlation(double correlation)
     return 2.0 / pi * asin(correlation);
 }
 
+/* How many of the sorted values are below `value`, or with `equal` not above it. */
+static size_t values_below(const double *sorted, size_t count, double value, bool equal)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (sorted[middle] < value || (equal && sorted[middle] == value))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /* Mid-ranks: equal samples share the mean of their places, so that a coarse clock does not look like an
  * order. */
 static void ranks_centre(const double *samples, size_t count, double *ranks)
 {
+    double sorted[FP8R_INFLATION_SAMPLES_MAX];
+    memcpy(sorted, samples, count * sizeof *sorted);
+    fp8r_sort(sorted, count);
     for (size_t i = 0; i < count; i++) {
-        double below = 0, equal = 0;
-        for (size_t j = 0; j < count; j++) {
-            below += samples[j] < samples[i] ? 1.0 : 0.0;
-            equal += samples[j] == samples[i] ? 1.0 : 0.0;
-        }
-        ranks[i] = below + 0.5 * equal - 0.5 * (double)count;
+        size_t first = values_below(sorted, count, samples[i], false);
+        size_t past = values_below(sorted, count, samples[i], true);
+        ranks[i] = 0.5 * ((double)first + (double)past - (double)count);
     }
 }
 
