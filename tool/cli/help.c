@@ -1,5 +1,6 @@
 /* fp8route help: pages about the verbs.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/manual.h"
@@ -7,7 +8,32 @@
 struct help_arguments {
     struct fp8r_common common;
     bool man;
+    const char *pages;
 };
+
+/* One page into the folder: of a verb, or of the program for NULL. */
+static int write_page(const char *folder, const struct fp8r_verb *verb, struct fp8r_tool_error *error)
+{
+    char path[4096];
+    int length =
+        snprintf(path, sizeof path, "%s/fp8route%s%s.1", folder, verb ? "-" : "", verb ? verb->name : "");
+    FILE *file = length > 0 && (size_t)length < sizeof path ? fopen(path, "we") : NULL;
+    if (!file)
+        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "--pages: no file can be made in %.200s", folder);
+    fp8r_manual_print_page(verb, file);
+    bool failed = ferror(file) != 0;
+    if (fclose(file) != 0 || failed)
+        return fp8r_tool_error_set(error, FP8R_EXIT_INTERNAL, "%.300s could not be written", path);
+    return FP8R_EXIT_GOOD;
+}
+
+static int write_pages(const char *folder, struct fp8r_tool_error *error)
+{
+    int code = write_page(folder, NULL, error);
+    for (size_t i = 0; fp8r_verb_at(i) && code == FP8R_EXIT_GOOD; i++)
+        code = write_page(folder, fp8r_verb_at(i), error);
+    return code;
+}
 
 static int run(const void *arguments, struct fp8r_tool_error *error)
 {
@@ -16,6 +42,7 @@ static int run(const void *arguments, struct fp8r_tool_error *error)
     const struct fp8r_verb *verb = has_name ? fp8r_verb_find(help->common.words.items[0], error) : NULL;
     if (has_name && !verb) return FP8R_EXIT_USAGE;
     if (help->common.json) return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "--json: help is text only");
+    if (help->pages) return write_pages(help->pages, error);
     if (help->man)
         fp8r_manual_print_page(verb, stdout);
     else if (verb)
@@ -25,8 +52,11 @@ static int run(const void *arguments, struct fp8r_tool_error *error)
     return FP8R_EXIT_GOOD;
 }
 
-static const struct fp8r_option options[] = {{"man", NULL, "print the man page's source instead",
-                                              FP8R_OPTION_FLAG, offsetof(struct help_arguments, man), 0}};
+static const struct fp8r_option options[] = {
+    {"man", NULL, "print the man page's source instead", FP8R_OPTION_FLAG,
+     offsetof(struct help_arguments, man), 0},
+    {"pages", "DIR", "write the man pages of the program and all its verbs into a folder", FP8R_OPTION_TEXT,
+     offsetof(struct help_arguments, pages), 0}};
 
 const struct fp8r_verb fp8r_verb_help = {
     .name = "help",

@@ -1,0 +1,182 @@
+/* Points into segments, families from texts, case lists.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tune/families.h"
+#include "tune/points.h"
+
+static struct fp8r_entrant entrants[3] = {{"cpu", "skinny", "r1", "cpu:skinny"},
+                                          {"cpu", "packed", "r1", "cpu:packed"},
+                                          {"blas", "sgemm", "r2", "blas:sgemm"}};
+
+static void borders(void **state)
+{
+    (void)state;
+    assert_int_equal(fp8r_points_border(1, 2), 1);
+    assert_int_equal(fp8r_points_border(2, 4), 2);
+    assert_int_equal(fp8r_points_border(8, 16), 11);
+    assert_int_equal(fp8r_points_border(16, 64), 32);
+    assert_int_equal(fp8r_points_border(7, 8), 7);
+    assert_int_equal(fp8r_points_border(1, 1000000), 1000);
+}
+
+/* skinny up to 8, then packed (a tie at 16, clear beyond). */
+static void segments(void **state)
+{
+    (void)state;
+    double times[5][3] = {{10, 40, 90}, {20, 45, 91}, {80, 50, 92}, {300, 60, 93}, {900, 120, 94}};
+    struct fp8r_point list[5] = {{2, 0, 1, true, 3.0, 4.0, times[0]},
+                                 {8, 0, 1, true, 2.0, 2.5, times[1]},
+                                 {16, 1, 1, false, 1, 1, times[2]},
+                                 {64, 1, 1, true, 1, 1, times[3]},
+                                 {256, 1, 1, true, 1, 1, times[4]}};
+    struct fp8r_points points = {entrants, 3, list, 5, 5};
+    struct fp8r_segment made[5];
+    assert_int_equal(fp8r_points_segments(&points, made), 3);
+    assert_int_equal(made[0].m_first, 2);
+    assert_int_equal(made[0].m_last, 11);
+    assert_string_equal(made[0].backend, "cpu");
+    assert_string_equal(made[0].config, "skinny");
+    assert_string_equal(made[0].rev, "r1");
+    assert_string_equal(made[0].runner_up, "cpu:packed");
+    assert_true(fabs(made[0].median_us - sqrt(200)) < 1e-9);
+    assert_true(fabs(made[0].runner_up_us - sqrt(1800)) < 1e-9);
+    assert_true(made[0].gain_low == 2.0 && made[0].gain_high == 4.0 && made[0].is_clear);
+    assert_int_equal(made[1].m_first, 12);
+    assert_int_equal(made[1].m_last, 32);
+    assert_false(made[1].is_clear);
+    assert_string_equal(made[1].runner_up, "cpu:skinny");
+    assert_int_equal(made[2].m_first, 33);
+    assert_int_equal(made[2].m_last, 256);
+    assert_string_equal(made[2].runner_up, "blas:sgemm");
+}
+
+/* An entrant that was dropped at one point is no runner-up of the whole segment; alone means none. */
+static void runners_up_were_measured(void **state)
+{
+    (void)state;
+    double times[2][3] = {{10, 11, 90}, {20, 0, 91}};
+    struct fp8r_point list[2] = {{1, 0, 0, true, 1, 1, times[0]}, {2, 0, 0, true, 1, 1, times[1]}};
+    struct fp8r_points points = {entrants, 3, list, 2, 2};
+    struct fp8r_segment made[2];
+    assert_int_equal(fp8r_points_segments(&points, made), 1);
+    assert_string_equal(made[0].runner_up, "blas:sgemm");
+    points.entrant_count = 1;
+    assert_int_equal(fp8r_points_segments(&points, made), 1);
+    assert_string_equal(made[0].runner_up, "");
+    assert_true(made[0].runner_up_us == 0);
+    points.count = 0;
+    assert_int_equal(fp8r_points_segments(&points, made), 0);
+}
+
+static void family_texts(void **state)
+{
+    (void)state;
+    static const char *const pairs[][2] = {{"4096x14336", "Mx4096x14336"},
+                                           {"Mx4096x14336", "Mx4096x14336"},
+                                           {"16*512x128:fp16", "16*Mx512x128:fp16"},
+                                           {"16*Mx512x128:bias", "16*Mx512x128:bias"},
+                                           {"64x64:tensor:ta", "Mx64x64:tensor:ta"}};
+    struct fp8r_tool_error error = {0};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        struct fp8r_tune_families families = {0};
+        if (fp8r_families_add(&families, pairs[i][0], &error) != 0) fail_msg("%s", error.text);
+        assert_int_equal(families.count, 1);
+        assert_string_equal(families.items[0].text, pairs[i][1]);
+        assert_int_equal(fp8r_families_add(&families, pairs[i][1], &error), 0);
+        assert_int_equal(families.count, 1);
+        fp8r_families_fini(&families);
+    }
+}
+
+static void bad_families(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"", "x", "64", "8x64x64", "0x64", "64x0", "64x64:nonsense", "Mx64"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct fp8r_tool_error error = {0};
+        struct fp8r_tune_families families = {0};
+        if (fp8r_families_add(&families, texts[i], &error) != FP8R_EXIT_USAGE)
+            fail_msg("\"%s\" was taken", texts[i]);
+        assert_true(error.text[0] != '\0');
+        assert_int_equal(families.count, 0);
+        fp8r_families_fini(&families);
+    }
+}
+
+static void lists_of_m(void **state)
+{
+    (void)state;
+    struct fp8r_tool_error error = {0};
+    struct fp8r_tune_families families = {0};
+    const int64_t given[] = {7, 1, 7, 3};
+    assert_int_equal(fp8r_families_add_problem(&families, "5x64x64", &error), 0);
+    assert_int_equal(fp8r_families_add_problem(&families, "2x64x64", &error), 0);
+    assert_int_equal(fp8r_families_add(&families, "32x64", &error), 0);
+    assert_int_equal(fp8r_families_set_ms(&families, NULL, 0, &error), 0);
+    assert_int_equal(families.count, 2);
+    assert_int_equal(families.items[0].m_count, 2);
+    assert_int_equal(families.items[0].ms[0], 2);
+    assert_int_equal(families.items[0].ms[1], 5);
+    assert_int_equal(families.items[1].m_count, 12);
+    assert_int_equal(families.items[1].ms[11], 2048);
+    assert_int_equal(fp8r_families_set_ms(&families, given, 4, &error), 0);
+    assert_int_equal(families.items[0].m_count, 3);
+    assert_int_equal(families.items[0].ms[2], 7);
+    fp8r_families_fini(&families);
+}
+
+static void write_list(char path[64], const char *text)
+{
+    snprintf(path, 64, "/tmp/fp8route-test-%ld.txt", (long)getpid());
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void case_lists(void **state)
+{
+    (void)state;
+    struct fp8r_tool_error error = {0};
+    struct fp8r_tune_families families = {0};
+    char path[64];
+    write_list(path, "# a list\n\n  3x64x64   # with a comment\n32x48\r\n16*Mx8x8\n4x64x64");
+    assert_int_equal(fp8r_families_read(&families, path, &error), 0);
+    assert_int_equal(families.count, 3);
+    assert_int_equal(families.items[0].m_count, 2);
+    fp8r_families_fini(&families);
+    write_list(path, "3x64x64\n\nnonsense\n");
+    assert_int_equal(fp8r_families_read(&families, path, &error), FP8R_EXIT_BAD_DATA);
+    assert_non_null(strstr(error.text, "line 3"));
+    fp8r_families_fini(&families);
+    write_list(path, "# nothing\n");
+    assert_int_equal(fp8r_families_read(&families, path, &error), FP8R_EXIT_BAD_DATA);
+    unlink(path);
+    assert_int_equal(fp8r_families_read(&families, path, &error), FP8R_EXIT_BAD_DATA);
+    fp8r_families_fini(&families);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(borders),
+        cmocka_unit_test(segments),
+        cmocka_unit_test(runners_up_were_measured),
+        cmocka_unit_test(family_texts),
+        cmocka_unit_test(bad_families),
+        cmocka_unit_test(lists_of_m),
+        cmocka_unit_test(case_lists),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
