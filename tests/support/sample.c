@@ -78,7 +78,7 @@ void sample_unalign(struct sample *sample, enum sample_operand operand, size_t a
     memcpy((unsigned char *)memory + base + align_bytes, block->memory + block->offset_bytes, block->used_bytes);
     free(block->memory);
     *block = (struct sample_block){memory, base + align_bytes, block->used_bytes, size};
-    matrix_of(sample, operand)->data = block->memory + block->offset_bytes;
+    matrix_of(sample, (int)operand)->data = block->memory + block->offset_bytes;
 }
 
 /* ---- Data ---- */
