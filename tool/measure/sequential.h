@@ -61,9 +61,9 @@ struct fp8r_paired_result {
 };
 
 /* margin 2 %, one candidate, 120 pairs. Error 3 % a side in a tune: by simulation, what is left of 5 % covers
- * that the inflation is estimated (tests/tool/sequential_simulation.h). Equal backends are a whole margin away from
- * a gate's alarm, so that its 1.5 % flags far fewer than one in a hundred, and is lenient enough to end
- * early. */
+ * that the inflation is estimated (tests/tool/sequential_simulation.h). Equal backends are a whole margin
+ * away from a gate's alarm, so that its 1.5 % flags far fewer than one in a hundred, and is lenient enough to
+ * end early. */
 struct fp8r_sequential_options fp8r_sequential_defaults(enum fp8r_sequential_kind kind);
 
 /* FP8R_EXIT_USAGE for options out of range: margin and width_max in (0, 1), error in (0, 0.5), candidates
