@@ -9,21 +9,15 @@
 #include "cli/m_list.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/segment_row.h"
 #include "cli/session.h"
-#include "cli/text_table.h"
+#include "cli/tune_full.h"
+#include "model/model_shapes.h"
 #include "tool_status.h"
 #include "tune/entrants.h"
 #include "tune/interrupt.h"
 #include "tune/quick.h"
 #include "tune/quick_routes.h"
-
-struct tune_arguments {
-    struct fp8r_common common;
-    bool quick;
-    struct fp8r_words families;
-    const char *cases, *m, *out;
-    int64_t seed;
-};
 
 /* Everything of one tune. */
 struct tune {
@@ -53,20 +47,39 @@ static void show_note(void *user, const char *line)
     fp8r_progress_note(line);
 }
 
+/* The layers of a model, whichever way it is named. */
+static int add_model(struct tune *tune, struct fp8r_tool_error *error)
+{
+    const struct tune_arguments *arguments = tune->arguments;
+    struct fp8r_model model = {0};
+    struct fp8r_projection_list all = {0}, families = {0};
+    char text[64];
+    int code = fp8r_model_open(arguments->hf_config, arguments->safetensors.items,
+                               arguments->safetensors.count, &model, error);
+    if (code == FP8R_EXIT_GOOD) code = fp8r_model_shapes(&model, arguments->tp, true, &all, error);
+    if (code == FP8R_EXIT_GOOD) code = fp8r_projection_list_families(&all, &families, error);
+    for (size_t i = 0; i < families.count && code == FP8R_EXIT_GOOD; i++) {
+        snprintf(text, sizeof text, "%" PRId64 "x%" PRId64, families.items[i].n, families.items[i].k);
+        code = fp8r_families_add(&tune->families, text, error);
+    }
+    fp8r_projection_list_fini(&families);
+    fp8r_projection_list_fini(&all);
+    fp8r_model_fini(&model);
+    return code;
+}
+
 static int collect_families(struct tune *tune, struct fp8r_tool_error *error)
 {
     const struct tune_arguments *arguments = tune->arguments;
     int64_t *ms = NULL;
     size_t m_count = 0;
     int code = FP8R_EXIT_GOOD;
-    if (!arguments->quick)
-        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE,
-                                   "--quick is missing: it is the one protocol of this version");
-    if (arguments->families.count == 0 && !arguments->cases)
+    bool has_model = arguments->hf_config || arguments->safetensors.count > 0;
+    if (arguments->families.count == 0 && !arguments->cases && !has_model)
         return fp8r_tool_error_set(
             error, FP8R_EXIT_USAGE,
-            "nothing to tune: --family NxK or --cases FILE says what (fp8route shapes lists a "
-            "model's families)");
+            "nothing to tune: --family NxK, --cases FILE, --hf-config FILE or --safetensors FILE says what");
+    if (has_model) code = add_model(tune, error);
     for (size_t i = 0; i < arguments->families.count && code == FP8R_EXIT_GOOD; i++)
         code = fp8r_families_add(&tune->families, arguments->families.items[i], error);
     if (code == FP8R_EXIT_GOOD && arguments->cases)
@@ -92,7 +105,9 @@ static int open_all(struct tune *tune, struct fp8r_tool_error *error)
     fp8r_measure_cpu_init(fp8r_context_device(tune->session.context), &tune->device);
     tune->results = calloc(tune->families.count, sizeof *tune->results);
     if (!tune->results) return fp8r_tool_error_memory(error, "the results");
-    return fp8r_quick_routes_open(&tune->routes, tune->session.context, tune->arguments->out, error);
+    return tune->arguments->quick
+               ? fp8r_quick_routes_open(&tune->routes, tune->session.context, tune->arguments->out, error)
+               : FP8R_EXIT_GOOD;
 }
 
 static double planned_seconds(const struct tune *tune)
@@ -147,56 +162,21 @@ static struct fp8r_segment *segments_of(const struct fp8r_points *points, int *c
     return segments;
 }
 
-static void add_row(struct fp8r_text_table *table, const char *family, const struct fp8r_segment *segment)
-{
-    enum fp8r_style style = segment->is_clear ? FP8R_STYLE_NONE : FP8R_STYLE_DIM;
-    fp8r_text_table_add(table, style, "%s", family);
-    fp8r_text_table_add(table, style, "%" PRId64 "..%" PRId64, segment->m_first, segment->m_last);
-    fp8r_text_table_add(table, style, "%s:%s", segment->backend, segment->config);
-    fp8r_text_table_add(table, style, "%.1f us", segment->median_us);
-    fp8r_text_table_add(table, style, "%s", segment->runner_up[0] ? segment->runner_up : "-");
-    if (segment->runner_up[0])
-        fp8r_text_table_add(table, style, "%.1f us", segment->runner_up_us);
-    else
-        fp8r_text_table_add(table, style, "-");
-    if (segment->gain_high > 1)
-        fp8r_text_table_add(table, style, "%.2f..%.2fx", segment->gain_low, segment->gain_high);
-    else
-        fp8r_text_table_add(table, style, "default");
-    fp8r_text_table_add(table, style, "%s", segment->is_clear ? "clear" : "tie");
-}
-
 static int print_text(const struct tune *tune, struct fp8r_tool_error *error)
 {
-    static const char *const headings[] = {"family",    ">M",        "backend", ">time",
-                                           "runner-up", ">its time", ">gain",   "verdict"};
     struct fp8r_text_table table;
-    fp8r_text_table_init(&table, headings, sizeof headings / sizeof *headings);
+    fp8r_segment_table_init(&table);
     for (size_t i = 0; i < tune->families.count; i++) {
         int count = 0;
         struct fp8r_segment *segments = segments_of(&tune->results[i], &count);
         table.is_short |= !segments;
         for (int j = 0; j < count; j++)
-            add_row(&table, tune->families.items[i].text, &segments[j]);
+            fp8r_segment_row(&table, tune->families.items[i].text, &segments[j]);
         free(segments);
     }
     int code = fp8r_text_table_print(&table, stdout, error);
     if (code == FP8R_EXIT_GOOD) printf("\nwritten to %s\n", tune->routes.path);
     return code;
-}
-
-static void set_segment(struct fp8r_output *output, json_t *object, const struct fp8r_segment *segment)
-{
-    fp8r_output_set(output, object, "m_first", json_integer(segment->m_first));
-    fp8r_output_set(output, object, "m_last", json_integer(segment->m_last));
-    fp8r_output_set_text(output, object, "backend", segment->backend);
-    fp8r_output_set_text(output, object, "config", segment->config);
-    fp8r_output_set(output, object, "median_us", json_real(segment->median_us));
-    fp8r_output_set_text(output, object, "runner_up", segment->runner_up);
-    fp8r_output_set(output, object, "runner_up_us", json_real(segment->runner_up_us));
-    fp8r_output_set(output, object, "gain_low", json_real(segment->gain_low));
-    fp8r_output_set(output, object, "gain_high", json_real(segment->gain_high));
-    fp8r_output_set_text(output, object, "verdict", segment->is_clear ? "clear" : "tie");
 }
 
 static int print_json(const struct tune *tune, struct fp8r_tool_error *error)
@@ -214,7 +194,7 @@ static int print_json(const struct tune *tune, struct fp8r_tool_error *error)
         struct fp8r_segment *segments = segments_of(&tune->results[i], &count);
         output.is_short |= !segments;
         for (int j = 0; j < count; j++)
-            set_segment(&output, fp8r_output_append_object(&output, list), &segments[j]);
+            fp8r_segment_object(&output, fp8r_output_append_object(&output, list), &segments[j]);
         free(segments);
     }
     return fp8r_output_print(&output, error);
@@ -225,6 +205,8 @@ static int tune_all(struct tune *tune, struct fp8r_tool_error *error)
     size_t measured = 0;
     int code = collect_families(tune, error);
     if (code == FP8R_EXIT_GOOD) code = open_all(tune, error);
+    if (code == FP8R_EXIT_GOOD && !tune->arguments->quick)
+        return fp8r_tune_full(tune->arguments, tune->session.context, &tune->device, &tune->families, error);
     if (code == FP8R_EXIT_GOOD) code = measure_all(tune, error);
     if (code != FP8R_EXIT_GOOD) return code;
     for (size_t i = 0; i < tune->families.count; i++)
@@ -262,8 +244,22 @@ static const struct fp8r_option options[] = {
     {"m", "LIST",
      "the values of M, with commas; powers of two from 1 to 2048 unless given, as far as time allows",
      FP8R_OPTION_TEXT, offsetof(struct tune_arguments, m), 0},
-    {"out", "FILE", "the route file to add to; the user's own for this machine unless given",
-     FP8R_OPTION_TEXT, offsetof(struct tune_arguments, out), 0},
+    {"hf-config", "FILE", "measure the layers of a model's config.json", FP8R_OPTION_TEXT,
+     offsetof(struct tune_arguments, hf_config), 0},
+    {"safetensors", "FILE", "measure the layers of a checkpoint", FP8R_OPTION_LIST,
+     offsetof(struct tune_arguments, safetensors), 0},
+    {"tp", "LIST", "tensor-parallel degrees of the model, e.g. 1,2,8", FP8R_OPTION_TEXT,
+     offsetof(struct tune_arguments, tp), 0},
+    {"samples", "DIR",
+     "the folder of raw samples, which the same command goes on with; beside the user's route file unless "
+     "given (full protocol)",
+     FP8R_OPTION_TEXT, offsetof(struct tune_arguments, samples), 0},
+    {"budget", "TIME", "begin no problem after so long: 90s, 10m, 2h (full protocol)", FP8R_OPTION_TEXT,
+     offsetof(struct tune_arguments, budget), 0},
+    {"shard", "I/N", "measure this share of the problems, 1/N to N/N (full protocol)", FP8R_OPTION_TEXT,
+     offsetof(struct tune_arguments, shard), 0},
+    {"out", "FILE", "the route file to write; the user's own for this machine unless given", FP8R_OPTION_TEXT,
+     offsetof(struct tune_arguments, out), 0},
     {"seed", "N", "of the random operands and orders; 0 unless given", FP8R_OPTION_COUNT,
      offsetof(struct tune_arguments, seed), 0}};
 
@@ -271,17 +267,19 @@ const struct fp8r_verb fp8r_verb_tune = {
     .name = "tune",
     .summary = "measure families of products and write their routes",
     .words = "",
-    .description = "Races every configuration of every backend that can run a family, at each M of a grid: "
-                   "verified first, then timed "
-                   "in rounds of random order on operands that rotate out of the caches. The fastest "
-                   "replaces the default where the "
-                   "whole interval of the paired ratio lies beyond 2 %; otherwise it is a tie, and the "
-                   "default stays.\n\n"
-                   "Routes are added to the user's route file for this machine, which every program then "
-                   "uses, or to --out. Other "
-                   "families in the file stay as they are; the file is replaced as a whole, at the end. "
-                   "Ctrl-C ends without writing.",
-    .examples = "fp8route tune --quick --family 4096x14336 6144x4096:bias\n"
+    .description =
+        "Races every configuration of every backend that can run a family, at each M of a grid: verified "
+        "first, then timed in rounds of random order on operands that rotate out of the caches.\n\n"
+        "The full protocol then halves the borders between different winners and confirms each winner "
+        "against the default with 30 to 120 pairs of samples; it replaces the default only where the whole "
+        "interval of the median ratio lies beyond 2 %, otherwise it is a tie, and the default stays. Every "
+        "sample is kept in a folder of files that are only appended to. Ctrl-C, a kill or a used-up budget "
+        "lose nothing: the same command continues.\n\n"
+        "--quick measures the grid alone, adds its routes to those of other families in the file, and keeps "
+        "no samples; Ctrl-C then ends without writing.",
+    .examples = "fp8route tune --family 4096x14336 6144x4096:bias --budget 10m\n"
+                "fp8route tune --hf-config config.json --tp 1,8 --samples samples --shard 1/4\n"
+                "fp8route tune --quick --family 4096x14336 6144x4096:bias\n"
                 "fp8route tune --quick --family '16*Mx512x128' --m 1,8,64 --out routes.txt",
     .has_context = true,
     .options = options,

@@ -75,6 +75,23 @@ static void forget(void *user, struct fp8r_recording *recording)
     free(recording);
 }
 
+/* A chain of additions that each need the one before: one a cycle on every processor that matters here. About 10 us. */
+static int clock_mhz(void *user)
+{
+    enum { ADDITIONS = 32000, UNROLLED = 16 };
+    uint64_t sum = 1;
+    (void)user;
+    int64_t start = fp8r_clock_ns();
+    for (int i = 0; i < ADDITIONS / UNROLLED; i++) {
+        for (int j = 0; j < UNROLLED; j++) {
+            sum += 3;
+            __asm__ volatile("" : "+r"(sum)); /* neither folded nor reordered */
+        }
+    }
+    int64_t elapsed_ns = fp8r_clock_ns() - start;
+    return elapsed_ns > 0 ? (int)(ADDITIONS * INT64_C(1000) / elapsed_ns) : 0;
+}
+
 void fp8r_measure_cpu_init(const fp8r_device_facts *facts, struct fp8r_measure_device *device)
 {
     *device = (struct fp8r_measure_device){.cache_bytes = facts->last_level_bytes,
@@ -85,5 +102,6 @@ void fp8r_measure_cpu_init(const fp8r_device_facts *facts, struct fp8r_measure_d
                                            .copy_out = copy,
                                            .record = record,
                                            .time = time_batch,
-                                           .forget = forget};
+                                           .forget = forget,
+                                           .clock_mhz = clock_mhz};
 }

@@ -35,6 +35,7 @@ struct fp8r_measure_device {
     /* Runs the batch and waits for it: its time in nanoseconds. */
     fp8r_status (*time)(void *user, const struct fp8r_recording *recording, int64_t *elapsed_ns);
     void (*forget)(void *user, struct fp8r_recording *recording);
+    int (*clock_mhz)(void *user); /* the clock as it is now; NULL where it cannot be read */
 };
 
 /* The CPU as such a device. */

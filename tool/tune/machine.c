@@ -4,6 +4,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
+
+#include <fp8route/backend.h>
 
 #include "base/environment.h"
 #include "route/search.h"
@@ -55,4 +58,24 @@ int fp8r_machine_user_path(const fp8r_context *context, char path[FP8R_MACHINE_P
     if (!fp8r_routes_user_path(&environment, &identity, path, FP8R_MACHINE_PATH_BYTES)) path[0] = '\0';
     fp8r_environment_fini(&environment);
     return FP8R_EXIT_GOOD;
+}
+
+void fp8r_machine_fact(struct fp8r_route_file *file, const char *name, const char *value)
+{
+    struct fp8r_fact *fact = &file->facts[file->fact_count++];
+    snprintf(fact->name, sizeof fact->name, "%s", name);
+    snprintf(fact->value, sizeof fact->value, "%s", value);
+}
+
+void fp8r_machine_facts(const fp8r_context *context, struct fp8r_route_file *file)
+{
+    uint32_t version = fp8r_version();
+    char text[64] = "";
+    time_t now = time(NULL);
+    struct tm day;
+    fp8r_machine_fact(file, "name", fp8r_context_device(context)->name);
+    if (gmtime_r(&now, &day) && strftime(text, sizeof text, "%Y-%m-%d", &day) > 0)
+        fp8r_machine_fact(file, "date", text);
+    snprintf(text, sizeof text, "%u.%u.%u", version / 10000, version / 100 % 100, version % 100);
+    fp8r_machine_fact(file, "fp8route", text);
 }

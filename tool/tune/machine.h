@@ -22,4 +22,8 @@ enum { FP8R_MACHINE_PATH_BYTES = 4096 };
 int fp8r_machine_user_path(const fp8r_context *context, char path[FP8R_MACHINE_PATH_BYTES],
                            struct fp8r_tool_error *error);
 
+/* Soft facts for a header: the device's name, the date, this version. And one more of any name. */
+void fp8r_machine_facts(const fp8r_context *context, struct fp8r_route_file *file);
+void fp8r_machine_fact(struct fp8r_route_file *file, const char *name, const char *value);
+
 #endif

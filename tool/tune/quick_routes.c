@@ -5,32 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include <fp8route/backend.h>
-
 #include "tool_status.h"
-
-static void add_fact(struct fp8r_route_file *file, const char *name, const char *value)
-{
-    struct fp8r_fact *fact = &file->facts[file->fact_count++];
-    snprintf(fact->name, sizeof fact->name, "%s", name);
-    snprintf(fact->value, sizeof fact->value, "%s", value);
-}
-
-static void set_facts(struct fp8r_route_file *file, const fp8r_context *context)
-{
-    uint32_t version = fp8r_version();
-    char text[64] = "";
-    time_t now = time(NULL);
-    struct tm day;
-    add_fact(file, "name", fp8r_context_device(context)->name);
-    if (gmtime_r(&now, &day) && strftime(text, sizeof text, "%Y-%m-%d", &day) > 0)
-        add_fact(file, "date", text);
-    snprintf(text, sizeof text, "%u.%u.%u", version / 10000, version / 100 % 100, version % 100);
-    add_fact(file, "fp8route", text);
-}
 
 /* Of what is there only the entries are kept: the header is made anew. */
 static int take_over(struct fp8r_quick_routes *routes, struct fp8r_route_file *found,
@@ -83,7 +60,7 @@ int fp8r_quick_routes_open(struct fp8r_quick_routes *routes, const fp8r_context 
                            struct fp8r_tool_error *error)
 {
     *routes = (struct fp8r_quick_routes){.file = {.is_quick = true, .mode = FP8R_MODE_EAGER}};
-    set_facts(&routes->file, context);
+    fp8r_machine_facts(context, &routes->file);
     int code = set_path(routes, context, path, error);
     if (code == FP8R_EXIT_GOOD) code = fp8r_machine_identity(context, &routes->file.identity, error);
     return code == FP8R_EXIT_GOOD ? read_old(routes, error) : code;

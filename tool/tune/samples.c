@@ -120,3 +120,14 @@ size_t sample_pairs(const struct sample_candidate *a, const struct sample_candid
     }
     return pairs;
 }
+
+bool sample_case_same_list(const struct sample_case *a, const struct sample_case *b)
+{
+    if (a->count != b->count || a->fallback != b->fallback)
+        return false;
+    for (int i = 0; i < a->count; i++)
+        if (strcmp(a->candidates[i].name, b->candidates[i].name) != 0 ||
+            strcmp(a->candidates[i].rev, b->candidates[i].rev) != 0)
+            return false;
+    return true;
+}

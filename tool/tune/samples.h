@@ -71,11 +71,17 @@ void samples_fini(struct samples *samples);
  * out. Exit codes: bad data (with file and line), internal. */
 int samples_read(struct samples *samples, const char *path, struct fp8r_tool_error *error);
 
+/* The same, or of a folder all its *.jsonl files, by name. */
+int samples_read_path(struct samples *samples, const char *path, struct fp8r_tool_error *error);
+
 /* The case of this problem on this machine; NULL where there is none. */
 struct sample_case *samples_find(const struct samples *samples, int machine, const char *problem);
 
 /* Index of the candidate of that name, or -1. */
 int sample_case_candidate(const struct sample_case *it, const char *name);
+
+/* Do both list the same candidates (names and revisions) and the same default? Numbers mean others otherwise. */
+bool sample_case_same_list(const struct sample_case *a, const struct sample_case *b);
 
 /* Paired times of two candidates in one phase (or SAMPLE_PHASES: all): those of equal run and round, in the order they
  * were taken. Writes up to `capacity` pairs and returns their number. */
@@ -90,6 +96,9 @@ struct sample_writer;
  * header: identity, mode and protocol of this machine. */
 int sample_writer_open(const char *path, const struct fp8r_route_file *header, uint64_t seed, double margin,
                        struct sample_writer **writer, struct fp8r_tool_error *error);
+
+/* The run's id, as it stands in the file. */
+const char *sample_writer_run(const struct sample_writer *writer);
 
 /* Announces a case; its number is what the next calls take. Only names, revs and fallback of the candidates are used. */
 int sample_writer_case(struct sample_writer *writer, const struct sample_case *it, int *number,

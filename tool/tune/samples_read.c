@@ -240,25 +240,13 @@ static int read_case(struct reader *reader, json_t *object, struct sample_case *
     return code;
 }
 
-/* A case that a resumed run announces again must list the same candidates: numbers would mean others otherwise. */
-static bool is_same_list(const struct sample_case *a, const struct sample_case *b)
-{
-    if (a->count != b->count || a->fallback != b->fallback)
-        return false;
-    for (int i = 0; i < a->count; i++)
-        if (strcmp(a->candidates[i].name, b->candidates[i].name) != 0 ||
-            strcmp(a->candidates[i].rev, b->candidates[i].rev) != 0)
-            return false;
-    return true;
-}
-
 static int add_case(struct reader *reader, json_t *object)
 {
     struct samples *samples = reader->samples;
     struct sample_case it = {0};
     int code = read_case(reader, object, &it);
     struct sample_case *known = code == FP8R_EXIT_GOOD ? samples_find(samples, it.machine, it.problem) : NULL;
-    if (code == FP8R_EXIT_GOOD && known && !is_same_list(known, &it))
+    if (code == FP8R_EXIT_GOOD && known && !sample_case_same_list(known, &it))
         code = reject(reader, "the same candidates and default as where this problem came before: a backend has changed "
                               "since, start a new file");
     if (code == FP8R_EXIT_GOOD && !samples_grow(&reader->cases, reader->case_count, &reader->case_capacity))

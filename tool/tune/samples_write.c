@@ -17,7 +17,7 @@
 
 struct sample_writer {
     FILE *file;
-    char path[512];
+    char path[4096], run[40];
     int cases;
 };
 
@@ -61,16 +61,19 @@ static int write_run(struct sample_writer *writer, const struct fp8r_route_file 
                      struct fp8r_tool_error *error)
 {
     struct timespec now;
-    char id[40], *text = NULL;
+    char *text = NULL;
     clock_gettime(CLOCK_REALTIME, &now);
-    snprintf(id, sizeof id, "%llx-%lx", (unsigned long long)now.tv_sec * 1000000000u + (unsigned long long)now.tv_nsec,
+    snprintf(writer->run, sizeof writer->run, "%llx-%lx", (unsigned long long)now.tv_sec * 1000000000u + (unsigned long long)now.tv_nsec,
              (long)getpid());
     if (fp8r_route_file_format(header, &text) != FP8R_OK)
         return fp8r_tool_error_set(error, FP8R_EXIT_INTERNAL, "%s", fp8r_last_error());
     json_t *object = json_pack("{s:s, s:s, s:s, s:I, s:f, s:s}", "record", "run", "schema", "fp8route.samples/1", "run",
-                               id, "seed", (json_int_t)seed, "margin", margin, "machine", text);
+                               writer->run, "seed", (json_int_t)seed, "margin", margin, "machine", text);
     free(text);
-    return write_object(writer, object, error);
+    int code = write_object(writer, object, error);
+    if (code == FP8R_EXIT_GOOD && fflush(writer->file) != 0)
+        code = fail_io(writer, "cannot be written", error);
+    return code;
 }
 
 static int open_file(const char *path, struct sample_writer *writer, struct fp8r_tool_error *error)
@@ -97,7 +100,7 @@ int sample_writer_open(const char *path, const struct fp8r_route_file *header, u
         return fp8r_tool_error_memory(error, "the writer of samples");
     if ((size_t)snprintf(writer->path, sizeof writer->path, "%s", path) >= sizeof writer->path) {
         free(writer);
-        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "the path of the samples is longer than 511 bytes");
+        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "the path of the samples is longer than 4095 bytes");
     }
     int code = open_file(path, writer, error);
     if (code == FP8R_EXIT_GOOD)
@@ -110,6 +113,11 @@ int sample_writer_open(const char *path, const struct fp8r_route_file *header, u
     }
     *result = writer;
     return FP8R_EXIT_GOOD;
+}
+
+const char *sample_writer_run(const struct sample_writer *writer)
+{
+    return writer->run;
 }
 
 int sample_writer_case(struct sample_writer *writer, const struct sample_case *it, int *number,

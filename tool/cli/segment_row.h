@@ -1,0 +1,14 @@
+/* Segments of route files as rows of a table and as objects of JSON.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP8R_SEGMENT_ROW_H
+#define FP8R_SEGMENT_ROW_H
+
+#include "cli/output.h"
+#include "cli/text_table.h"
+#include "route/table.h"
+
+void fp8r_segment_table_init(struct fp8r_text_table *table);
+void fp8r_segment_row(struct fp8r_text_table *table, const char *family, const struct fp8r_segment *segment);
+void fp8r_segment_object(struct fp8r_output *output, json_t *object, const struct fp8r_segment *segment);
+
+#endif

@@ -1,0 +1,222 @@
+/* Running the full protocol from the command line.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "cli/tune_full.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/progress.h"
+#include "cli/segment_row.h"
+#include "measure/read_speed.h"
+#include "tool_status.h"
+#include "tune/analysis.h"
+#include "tune/full.h"
+#include "tune/machine.h"
+
+static const double margin = 0.02;
+
+/* A tune under way. */
+struct session {
+    const struct tune_arguments *arguments;
+    fp8r_context *context;
+    struct full full;
+    struct record record;
+    struct fp8r_progress_line line;
+    char folder[FP8R_MACHINE_PATH_BYTES], out[FP8R_MACHINE_PATH_BYTES];
+};
+
+static void show_progress(void *user, const struct fp8r_progress *progress)
+{
+    struct session *session = user;
+    char what[FP8R_TEXT_BYTES + 32];
+    snprintf(what, sizeof what, "%s M=%lld", progress->family, (long long)progress->m);
+    fp8r_progress_show(&session->line, what, progress->share, progress->left_seconds);
+}
+
+static void show_note(void *user, const char *line)
+{
+    (void)user;
+    fp8r_progress_note(line);
+}
+
+/* "90s", "10m", "2h", or a number of seconds. */
+static int parse_budget(const char *text, double *seconds, struct fp8r_tool_error *error)
+{
+    char *end;
+    *seconds = 0;
+    if (!text)
+        return FP8R_EXIT_GOOD;
+    double number = strtod(text, &end);
+    double unit = strcmp(end, "h") == 0 ? 3600 : strcmp(end, "m") == 0 ? 60 : strcmp(end, "s") == 0 || !*end ? 1 : 0;
+    *seconds = number * unit;
+    if (end == text || !(*seconds > 0) || *seconds > 1e9)
+        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "--budget %.40s: a time like 90s, 10m or 2h is wanted", text);
+    return FP8R_EXIT_GOOD;
+}
+
+static int parse_shard(const char *text, int *shard, int *shards, struct fp8r_tool_error *error)
+{
+    char rest;
+    *shard = *shards = 1;
+    if (!text || (sscanf(text, "%d/%d%c", shard, shards, &rest) == 2 && *shard >= 1 && *shards >= *shard && *shards <= 100000))
+        return FP8R_EXIT_GOOD;
+    return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "--shard %.40s: I/N is wanted, with 1 <= I <= N", text);
+}
+
+/* Beside the user's route file: routes FILE, samples in FILE without its ending. */
+static int set_paths(struct session *session, struct fp8r_tool_error *error)
+{
+    const struct tune_arguments *arguments = session->arguments;
+    char user[FP8R_MACHINE_PATH_BYTES] = "";
+    int code = fp8r_machine_user_path(session->context, user, error);
+    if (code != FP8R_EXIT_GOOD)
+        return code;
+    if (!*user && (!arguments->out || !arguments->samples))
+        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "HOME is not set: --out FILE and --samples DIR say what goes where");
+    const char *dot = strrchr(user, '.');
+    int out = snprintf(session->out, sizeof session->out, "%s", arguments->out ? arguments->out : user);
+    int folder = arguments->samples
+                     ? snprintf(session->folder, sizeof session->folder, "%s", arguments->samples)
+                     : snprintf(session->folder, sizeof session->folder, "%.*s.samples", (int)(dot ? dot - user : 0), user);
+    return out < (int)sizeof session->out && folder < (int)sizeof session->folder
+               ? FP8R_EXIT_GOOD
+               : fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "--out or --samples: the path is too long");
+}
+
+static int make_header(const struct session *session, struct fp8r_route_file *header, struct fp8r_tool_error *error)
+{
+    const struct fp8r_device_facts *facts = fp8r_context_device(session->context);
+    char text[32];
+    *header = (struct fp8r_route_file){.mode = FP8R_MODE_EAGER, .is_cold = true};
+    fp8r_machine_facts(session->context, header);
+    double gbs = fp8r_read_speed_gbs(4 * facts->last_level_bytes, facts->threads);
+    if (gbs > 0) {
+        snprintf(text, sizeof text, "%.1f", gbs);
+        fp8r_machine_fact(header, "read_gbs", text);
+    }
+    return fp8r_machine_identity(session->context, &header->identity, error);
+}
+
+static int open_record(struct session *session, struct fp8r_tool_error *error)
+{
+    struct fp8r_route_file header;
+    char name[48] = "all";
+    int code = make_header(session, &header, error);
+    if (session->full.shards > 1)
+        snprintf(name, sizeof name, "shard-%d-of-%d", session->full.shard, session->full.shards);
+    return code == FP8R_EXIT_GOOD ? record_open(&session->record, session->folder, name, &header,
+                                                (uint64_t)session->arguments->seed, margin, error)
+                                  : code;
+}
+
+static int print_routes(const struct session *session, const struct fp8r_route_file *file, struct fp8r_tool_error *error)
+{
+    struct fp8r_text_table table;
+    struct fp8r_output output;
+    char family[FP8R_TEXT_BYTES];
+    bool json = session->arguments->common.json;
+    fp8r_segment_table_init(&table);
+    fp8r_output_init(&output, "tune");
+    fp8r_output_set_text(&output, output.root, "protocol", "full");
+    fp8r_output_set_text(&output, output.root, "out", session->out);
+    fp8r_output_set_text(&output, output.root, "samples", session->folder);
+    fp8r_output_set(&output, output.root, "measured", json_integer((json_int_t)session->full.measured));
+    fp8r_output_set(&output, output.root, "noisy", json_integer((json_int_t)session->full.noisy));
+    fp8r_output_set(&output, output.root, "left", json_integer((json_int_t)session->full.left));
+    json_t *families = fp8r_output_add_array(&output, output.root, "families");
+    for (size_t i = 0; i < file->table.count; i++) {
+        const struct fp8r_entry *entry = &file->table.entries[i];
+        if (fp8r_family_format(&entry->key, family, sizeof family) != FP8R_OK)
+            continue;
+        json_t *object = fp8r_output_append_object(&output, families);
+        fp8r_output_set_text(&output, object, "family", family);
+        json_t *list = fp8r_output_add_array(&output, object, "segments");
+        for (int j = 0; j < entry->segment_count; j++) {
+            fp8r_segment_row(&table, family, &entry->segments[j]);
+            fp8r_segment_object(&output, fp8r_output_append_object(&output, list), &entry->segments[j]);
+        }
+    }
+    if (json)
+        return fp8r_output_print(&output, error);
+    json_decref(output.root);
+    return fp8r_text_table_print(&table, stdout, error);
+}
+
+/* What is left to say behind the table. */
+static void print_rest(const struct session *session)
+{
+    const struct full *full = &session->full;
+    printf("\n%zu problems measured now, %zu noisy ones kept at the default\nroutes: %s\nsamples: %s\n", full->measured,
+           full->noisy, session->out, session->folder);
+    if (full->left > 0)
+        printf("the budget is used up with %zu problems to go: the same command continues\n", full->left);
+    if (full->waiting > 0)
+        printf("borders of %zu families wait for other shards: the same command places them once those are done\n",
+               full->waiting);
+}
+
+static int write_routes(struct session *session, struct fp8r_tool_error *error)
+{
+    struct analysis analysis;
+    struct fp8r_route_file file;
+    int code = analysis_init(&session->record.samples, session->record.machine, &analysis, error);
+    if (code != FP8R_EXIT_GOOD)
+        return code;
+    code = analysis.count > 0
+               ? analysis_routes(&session->record.samples, session->record.machine, &analysis, &file, error)
+               : fp8r_tool_error_set(error, FP8R_EXIT_UNMEASURED, "nothing was measured yet: no routes are written");
+    analysis_fini(&analysis);
+    if (code != FP8R_EXIT_GOOD)
+        return code;
+    code = fp8r_tool_status(error, fp8r_route_file_write(session->out, &file));
+    if (code == FP8R_EXIT_GOOD)
+        code = print_routes(session, &file, error);
+    if (code == FP8R_EXIT_GOOD && !session->arguments->common.json)
+        print_rest(session);
+    fp8r_route_file_fini(&file);
+    return code;
+}
+
+static int tune(struct session *session, const struct fp8r_tune_families *families, struct fp8r_tool_error *error)
+{
+    int code = full_tune(&session->full, families, error);
+    fp8r_progress_end();
+    if (code == FP8R_EXIT_INTERRUPTED)
+        return fp8r_tool_error_set(error, code, "interrupted: every sample is in %s, and the same command continues",
+                                   session->folder);
+    if (code == FP8R_EXIT_GOOD)
+        code = write_routes(session, error);
+    return session->full.is_wrong ? fp8r_exit_worse(code, FP8R_EXIT_FAILED) : code;
+}
+
+int fp8r_tune_full(const struct tune_arguments *arguments, fp8r_context *context,
+                   const struct fp8r_measure_device *device, const struct fp8r_tune_families *families,
+                   struct fp8r_tool_error *error)
+{
+    struct session session = {.arguments = arguments,
+                              .context = context,
+                              .full = {.context = context,
+                                       .device = device,
+                                       .seed = (uint64_t)arguments->seed,
+                                       .margin = margin,
+                                       .progress = show_progress,
+                                       .note = show_note}};
+    int code = parse_budget(arguments->budget, &session.full.budget_seconds, error);
+    if (code == FP8R_EXIT_GOOD)
+        code = parse_shard(arguments->shard, &session.full.shard, &session.full.shards, error);
+    if (code == FP8R_EXIT_GOOD)
+        code = set_paths(&session, error);
+    if (code == FP8R_EXIT_GOOD)
+        code = open_record(&session, error);
+    if (code != FP8R_EXIT_GOOD)
+        return code;
+    session.full.record = &session.record;
+    session.full.user = &session;
+    code = tune(&session, families, error);
+    struct fp8r_tool_error closing;
+    int closed = record_close(&session.record, &closing);
+    if (code == FP8R_EXIT_GOOD && closed != FP8R_EXIT_GOOD)
+        return fp8r_tool_error_set(error, closed, "%s", closing.text);
+    return code;
+}

@@ -1,0 +1,35 @@
+/* The full protocol: a grid over M, borders by bisection, confirmation of every winner against the default. Resumable: it
+ * looks at what the record holds and measures what is missing.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOL_TUNE_FULL_H
+#define TOOL_TUNE_FULL_H
+
+#include "measure/rotation.h"
+#include "tune/families.h"
+#include "tune/quick.h"
+#include "tune/record.h"
+
+struct full {
+    fp8r_context *context; /* without routes */
+    const struct fp8r_measure_device *device;
+    struct record *record;
+    uint64_t seed;
+    double margin;
+    int shard, shards;      /* this process measures problems dealt to shard 1..shards */
+    double budget_seconds;  /* no further problem is begun behind this; 0 = no limit */
+    void (*progress)(void *user, const struct fp8r_progress *progress);
+    void (*note)(void *user, const char *line);
+    void *user;
+    /* What was done. */
+    size_t problems, measured, noisy, left; /* of this shard: all, measured by this call, noisy, not begun */
+    size_t waiting; /* borders that need other shards' results first */
+    bool is_wrong;  /* some result was wrong */
+    struct fp8r_rotation rotation;
+    int64_t start_ns;
+};
+
+/* Measures the families. Exit codes: INTERRUPTED (what was measured is in the record), UNMEASURED, INTERNAL. Reaching the
+ * budget is GOOD, with `left` saying how much. */
+int full_tune(struct full *full, const struct fp8r_tune_families *families, struct fp8r_tool_error *error);
+
+#endif

@@ -1,0 +1,205 @@
+/* Running a race. SPDX-License-Identifier: Apache-2.0 */
+#include "tune/recorded_race.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "measure/clock.h"
+#include "tool_status.h"
+#include "tune/contest.h"
+#include "tune/entrants.h"
+#include "tune/interrupt.h"
+
+enum { SAMPLE_ELEMENTS = 1024, WHOLE_LIMIT = 100000000, ENOUGH_US = 50000 };
+
+/* One race under way. Racers are the entrants; candidates are those of them that can run the problem. */
+struct race {
+    const struct race_track *track;
+    const struct race_rules *rules;
+    struct fp8r_contest contest;
+    int *candidates; /* an entrant's number in the case, -1 = it refuses */
+    size_t index;    /* of the case */
+    size_t recorded; /* samples of the sampler that are in the record */
+    int32_t first_round;
+    int fallback;    /* an entrant */
+    bool is_wrong;
+};
+
+static struct sample_case *case_of(const struct race *race)
+{
+    return &race->track->record->samples.cases[race->index];
+}
+
+static bool is_wanted(const struct race *race, int racer)
+{
+    const char *label = race->track->entrants->entrants[racer].label;
+    const char *const *only = race->rules->only;
+    return !only[0] || strcmp(label, only[0]) == 0 || (only[1] && strcmp(label, only[1]) == 0);
+}
+
+/* Announces the case: its candidates are the entrants that can run it, whether they race today or not. */
+static int announce(struct race *race, const char *problem, const fp8r_matmul *member, struct fp8r_tool_error *error)
+{
+    const struct fp8r_points *entrants = race->track->entrants;
+    struct sample_case wanted = {.weight = 1};
+    struct fp8r_product product;
+    int code = fp8r_tool_status(error, fp8r_product_init(member, FP8R_DATA_IGNORED, &product));
+    if (code != FP8R_EXIT_GOOD)
+        return code;
+    snprintf(wanted.problem, sizeof wanted.problem, "%s", problem);
+    fp8r_key_init(&product.problem, race->track->record->samples.machines[race->track->record->machine].mode, &wanted.key);
+    wanted.m = product.problem.m;
+    wanted.candidates = calloc((size_t)entrants->entrant_count, sizeof *wanted.candidates);
+    if (!wanted.candidates)
+        return fp8r_tool_error_memory(error, "a case");
+    for (int i = 0; i < entrants->entrant_count; i++) {
+        race->candidates[i] = -1;
+        if (race->contest.racers[i].standing == FP8R_STANDING_REFUSED)
+            continue;
+        race->candidates[i] = wanted.count;
+        wanted.fallback = i == race->fallback ? wanted.count : wanted.fallback;
+        memcpy(wanted.candidates[wanted.count].name, entrants->entrants[i].label, sizeof entrants->entrants[i].label);
+        memcpy(wanted.candidates[wanted.count++].rev, entrants->entrants[i].rev, sizeof entrants->entrants[i].rev);
+    }
+    code = wanted.count > 0 ? record_case(race->track->record, &wanted, &race->index, error)
+                            : fp8r_tool_error_set(error, FP8R_EXIT_UNMEASURED, "%s: no backend can run it", problem);
+    free(wanted.candidates);
+    return code;
+}
+
+static int drop(struct race *race, int racer, enum fp8r_standing standing, const char *why, struct fp8r_tool_error *error)
+{
+    fp8r_contest_drop(&race->contest, racer, standing, "%s", why);
+    return record_dropped(race->track->record, race->index, race->candidates[racer], why, error);
+}
+
+static int drop_wrong(struct race *race, int racer, struct fp8r_tool_error *error)
+{
+    char line[FP8R_TEXT_BYTES + FP8R_LABEL_BYTES + 320];
+    snprintf(line, sizeof line, "%s: %s is wrong and left out: %s", case_of(race)->problem,
+             race->track->entrants->entrants[racer].label, race->contest.racers[racer].why);
+    race->track->note(race->track->user, line);
+    race->is_wrong = true;
+    return record_dropped(race->track->record, race->index, race->candidates[racer], "wrong result", error);
+}
+
+/* Verifies and warms those that are to race. Who was dropped in an earlier run stays out. */
+static int enter_all(struct race *race, struct fp8r_tool_error *error)
+{
+    struct fp8r_verify_options options = fp8r_verify_defaults;
+    options.seed = race->rules->seed;
+    options.sample_elements = SAMPLE_ELEMENTS;
+    options.whole_limit = WHOLE_LIMIT;
+    for (int i = 0; i < race->contest.count; i++) {
+        struct fp8r_racer *racer = &race->contest.racers[i];
+        if (racer->standing != FP8R_STANDING_READY || !is_wanted(race, i) ||
+            case_of(race)->candidates[race->candidates[i]].dropped[0])
+            continue;
+        if (fp8r_interrupted())
+            return FP8R_EXIT_INTERRUPTED;
+        int code = fp8r_contest_verify(&race->contest, i, &options, error);
+        if (code == FP8R_EXIT_GOOD && racer->standing == FP8R_STANDING_WRONG)
+            code = drop_wrong(race, i, error);
+        else if (code == FP8R_EXIT_GOOD)
+            code = fp8r_contest_enter(&race->contest, i, ENOUGH_US, error);
+        if (code != FP8R_EXIT_GOOD)
+            return code;
+    }
+    return FP8R_EXIT_GOOD;
+}
+
+/* What the sampler took since the last time, with the clock as it is now. */
+static int record_round(struct race *race, struct fp8r_tool_error *error)
+{
+    const struct fp8r_measure_device *device = race->track->device;
+    const struct fp8r_sampler *sampler = &race->contest.sampler;
+    int mhz = device->clock_mhz ? device->clock_mhz(device->user) : 0;
+    int code = FP8R_EXIT_GOOD;
+    for (; race->recorded < sampler->sample_count && code == FP8R_EXIT_GOOD; race->recorded++) {
+        const struct fp8r_sample *taken = &sampler->samples[race->recorded];
+        struct sample sample = {.us = taken->us,
+                                .round = race->first_round + taken->round,
+                                .phase = (int16_t)race->rules->phase,
+                                .mhz = (int16_t)mhz};
+        code = record_sample(race->track->record, race->index, race->candidates[taken->contestant], &sample, error);
+    }
+    return code;
+}
+
+static double best_sample(const struct fp8r_sampler *sampler, int contestant)
+{
+    double best = INFINITY;
+    for (size_t i = 0; i < sampler->sample_count; i++)
+        if (sampler->samples[i].contestant == contestant)
+            best = fmin(best, sampler->samples[i].us);
+    return best;
+}
+
+/* By their best samples, which noise only makes longer; after one round there must be twice the distance. */
+static int drop_behind(struct race *race, struct fp8r_tool_error *error)
+{
+    struct fp8r_contest *contest = &race->contest;
+    double factor = race->rules->behind_factor * (contest->sampler.rounds == 1 ? 2 : 1), best = INFINITY;
+    int code = FP8R_EXIT_GOOD;
+    for (int i = 0; i < contest->count; i++)
+        if (contest->racers[i].standing == FP8R_STANDING_RACING)
+            best = fmin(best, best_sample(&contest->sampler, i));
+    for (int i = 0; i < contest->count && code == FP8R_EXIT_GOOD; i++) {
+        char why[64];
+        double own = best_sample(&contest->sampler, i);
+        if (i == race->fallback || contest->racers[i].standing != FP8R_STANDING_RACING || !(own > factor * best))
+            continue;
+        snprintf(why, sizeof why, "%.1fx behind", own / best);
+        code = drop(race, i, FP8R_STANDING_BEHIND, why, error);
+    }
+    return code;
+}
+
+static int run_rounds(struct race *race, struct fp8r_tool_error *error)
+{
+    const struct race_rules *rules = race->rules;
+    int64_t start_ns = fp8r_clock_ns();
+    race->first_round = record_next_round(race->track->record, race->index, rules->phase);
+    for (int round = 0; round < rules->rounds_most; round++) {
+        double spent_us = (double)(fp8r_clock_ns() - start_ns) / 1e3;
+        bool over = round >= rules->rounds_least && spent_us + fp8r_sampler_round_us(&race->contest.sampler) > rules->budget_us;
+        if (over || (round >= rules->rounds_least && rules->is_enough && rules->is_enough(rules->arg, case_of(race))))
+            break;
+        if (fp8r_interrupted())
+            return FP8R_EXIT_INTERRUPTED;
+        int code = fp8r_sampler_round(&race->contest.sampler, error);
+        if (code == FP8R_EXIT_GOOD)
+            code = record_round(race, error);
+        if (code == FP8R_EXIT_GOOD && rules->behind_factor > 1)
+            code = drop_behind(race, error);
+        if (code != FP8R_EXIT_GOOD)
+            return code;
+    }
+    return FP8R_EXIT_GOOD;
+}
+
+int race_run(const struct race_track *track, const struct race_rules *rules, const char *problem,
+             const fp8r_matmul *member, size_t *index, struct fp8r_tool_error *error)
+{
+    const struct fp8r_points *entrants = track->entrants;
+    struct race race = {.track = track, .rules = rules};
+    int code = fp8r_entrants_fallback(track->context, member, entrants->entrants, entrants->entrant_count, &race.fallback,
+                                      error);
+    if (code == FP8R_EXIT_GOOD)
+        code = fp8r_contest_open(&race.contest, track->context, entrants, member, track->device, track->rotation,
+                                 track->inputs, rules->seed, error);
+    if (code != FP8R_EXIT_GOOD)
+        return code;
+    race.candidates = calloc((size_t)entrants->entrant_count, sizeof *race.candidates);
+    code = race.candidates ? announce(&race, problem, member, error) : fp8r_tool_error_memory(error, "a race");
+    if (code == FP8R_EXIT_GOOD)
+        code = enter_all(&race, error);
+    if (code == FP8R_EXIT_GOOD)
+        code = run_rounds(&race, error);
+    fp8r_contest_close(&race.contest);
+    free(race.candidates);
+    *index = race.index;
+    return code == FP8R_EXIT_GOOD && race.is_wrong ? FP8R_EXIT_FAILED : code;
+}
