@@ -5,7 +5,7 @@
 
 #include "cli/output.h"
 #include "cli/text_table.h"
-#include "route/table.h"
+#include "tune/points.h"
 
 void fp8r_segment_table_init(struct fp8r_text_table *table);
 void fp8r_segment_row(struct fp8r_text_table *table, const char *family, const struct fp8r_segment *segment);
