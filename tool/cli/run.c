@@ -227,9 +227,8 @@ const struct fp8r_verb fp8r_verb_run = {
                    "With --weights, b is a tensor of a checkpoint: e4m3 with its scale, or bf16, fp16 or "
                    "fp32, which is quantised a "
                    "row of the tensor at a time. The tensor is [N,K] and the problem must have its N and K.",
-    .examples =
-        "fp8route run 3x1000x777:fp32:bias\nfp8route run 1x4096x14336 --backend reference --json\n"
-        "fp8route run 4x6144x4096 --weights model.safetensors.index.json:model.layers.0.self_attn.qkv_proj",
+    .examples = "fp8route run 3x1000x777:fp32:bias\nfp8route run 1x4096x14336 --backend reference --json\n"
+                "fp8route run 4x6144x4096 --weights model.safetensors.index.json:model.layers.0.mlp.up_proj",
     .words_min = 1,
     .words_max = 1,
     .has_context = true,

@@ -31,11 +31,12 @@ static bool run_and_verify(struct fp8r_subject *subject, const struct fp8r_trial
     if (status != FP8R_OK)
         return fp8r_subject_fail(subject, "supports says yes, but run answers %s: %s",
                                  fp8r_status_name(status), fp8r_last_error());
+    if (!check_damage(subject, trial)) return false;
     fp8r_verify(subject->verifier, subject->inputs.matmul.out.data, &verdict);
     if (!verdict.is_good)
         return fp8r_subject_fail(subject, "%lld of %lld elements are wrong, first: %s",
                                  (long long)verdict.wrong, (long long)verdict.checked, verdict.text);
-    return check_damage(subject, trial);
+    return true;
 }
 
 static void label_of(const struct fp8r_subject *subject, int config, char label[160])

@@ -33,9 +33,11 @@ static void lay_out(struct fp8r_rotation *rotation, const struct fp8r_inputs *in
         rotation->parts[i].set_bytes = at[i] > 0 ? at[i] : SET_ALIGN;
 }
 
-static int64_t sets_wanted(const struct fp8r_measure_device *device, size_t set_bytes, double cache_factor)
+/* turn_bytes: what a call goes through, which is at least the set itself. */
+static int64_t sets_wanted(const struct fp8r_measure_device *device, size_t set_bytes, size_t turn_bytes,
+                           double cache_factor)
 {
-    double wanted = cache_factor * (double)device->cache_bytes / (double)set_bytes;
+    double wanted = cache_factor * (double)device->cache_bytes / (double)turn_bytes;
     int64_t room = device->available_bytes / 2 / FP8R_ROTATION_PARTS / (int64_t)set_bytes;
     int64_t sets = wanted < 0x1p40 ? (int64_t)wanted + 2 : (int64_t)1 << 40;
     return fp8r_size_max(1, fp8r_size_min(sets, room));
@@ -72,10 +74,12 @@ int fp8r_rotation_load(struct fp8r_rotation *rotation, const struct fp8r_measure
     if (rotation->device && rotation->device != device) fp8r_rotation_fini(rotation);
     rotation->device = device;
     lay_out(rotation, inputs);
+    size_t weights = rotation->parts[FP8R_ROTATION_WEIGHTS].set_bytes;
     for (int i = 0; i < FP8R_ROTATION_PARTS; i++) {
         struct fp8r_rotation_part *part = &rotation->parts[i];
+        size_t turn = i == FP8R_ROTATION_WEIGHTS ? weights : weights + part->set_bytes;
         part->next = 0;
-        part->sets = sets_wanted(device, part->set_bytes, cache_factor);
+        part->sets = sets_wanted(device, part->set_bytes, turn, cache_factor);
         while (!make_room(device, part)) {
             if (part->sets == 1) return fp8r_tool_error_memory(error, "the operands on the device");
             part->sets = (part->sets + 1) / 2;

@@ -23,10 +23,10 @@ struct fp8r_rotation {
     size_t offsets[FP8R_INPUT_COUNT]; /* of the operands' data within a set; SIZE_MAX: absent */
 };
 
-/* Copies each part as often as it takes to exceed cache_factor times the device's cache with one set to
- * spare, but into no more than half of what memory is available: then fewer sets, at least one. Each operand
- * keeps its alignment. Exit codes: INTERNAL when not even one set has room, UNMEASURED when the device fails.
- */
+/* Copies the weights as often as it takes to exceed cache_factor times the device's cache with one set to
+ * spare, the activations so often that as much has passed between two uses of one copy; but both into no more
+ * than half of what memory is available: then fewer sets, at least one. Each operand keeps its alignment.
+ * Exit codes: INTERNAL when not even one set has room, UNMEASURED when the device fails. */
 int fp8r_rotation_load(struct fp8r_rotation *rotation, const struct fp8r_measure_device *device,
                        const struct fp8r_inputs *inputs, double cache_factor, struct fp8r_tool_error *error);
 

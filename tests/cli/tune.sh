@@ -1,0 +1,83 @@
+# fp8route tune --quick: a route file that explain then uses, merging, refusals, interruption.
+# SPDX-License-Identifier: Apache-2.0
+. "$LIB"
+
+refuses 2 '--quick is missing' tune --family 64x64
+refuses 2 'nothing to tune' tune --quick
+refuses 2 'position' tune --quick --family 64y64
+refuses 2 'multiplies nothing' tune --quick --family 64x0
+refuses 2 '--m is "1,,2"' tune --quick --family 64x64 --m 1,,2
+refuses 2 '--m is "0"' tune --quick --family 64x64 --m 0
+refuses 5 'nowhere' tune --quick --cases "$work/nowhere"
+
+# into the user's file; another family keeps the first
+expect 0 tune --quick --family 64x64 --m 1,4
+says '^Mx64x64 +[0-9]+\.\.[0-9]+ '
+file=$(find "$HOME/.cache/fp8route" -name 'cpu-*.routes')
+[ -s "$file" ] || fail "no route file in $HOME/.cache"
+expect 0 tune --quick --family 48x64 '2*Mx16x16:fp16' --m 2 --json
+says '"schema": "fp8route.tune/1"'
+says '"family": "2\*Mx16x16:fp16"'
+for family in Mx64x64 Mx48x64 '2\*Mx16x16:fp16'; do
+    grep -q "^entry $family\$" "$file" || fail "the file has no $family"
+done
+expect 0 table check "$file"
+expect 0 explain 2x64x64
+says '^source: route'
+says 'us  '
+says "^note: +from $file \(quick\)"
+expect 0 explain 4x64x64
+says '^source: route'
+expect 0 explain 5x64x64
+never '^source: route'
+FP8ROUTE_UNROUTED=error expect 0 run 2x64x64
+says '\(route\)'
+
+# a case list: its own M; --out leaves the user's file alone
+cp "$file" "$work/before"
+printf '3x32x32\n7x32x32 # two of one family\n1x16x48:bias\n' >"$work/cases"
+expect 0 tune --quick --cases "$work/cases" --out "$work/out.routes" --seed 3
+grep -q '^entry Mx32x32$' "$work/out.routes" || fail "no Mx32x32"
+grep -Eq 'm=7\.\.7|m=[0-9]+\.\.7' "$work/out.routes" || fail "the last segment does not end at M=7"
+cmp -s "$file" "$work/before" || fail "--out changed the user's file"
+expect 0 explain 7x32x32 --routes "$work/out.routes"
+says '^source: route'
+
+# what cannot be added to is refused before anything is measured, and stays as it is
+printf 'no route file\n' >"$work/bad.routes"
+refuses 5 'bad.routes' tune --quick --family 64x64 --m 1 --out "$work/bad.routes"
+grep -qx 'no route file' "$work/bad.routes" || fail "a bad file was changed"
+sed 's/threads=[0-9]*/threads=97/' "$work/out.routes" >"$work/foreign.routes"
+refuses 5 'threads=97' tune --quick --family 64x64 --m 1 --out "$work/foreign.routes"
+sed 's/^protocol quick/protocol full/' "$work/out.routes" >"$work/full.routes"
+refuses 2 'full measurements' tune --quick --family 64x64 --m 1 --out "$work/full.routes"
+refuses 5 'directory|written|regular' tune --quick --family 64x64 --m 1 --out "$work"
+
+# a forced backend would hide the default: it is not looked at, and that is said
+FP8ROUTE_BACKEND=reference expect 0 tune --quick --family 64x64 --m 1 --out "$work/forced.routes"
+complains 'FP8ROUTE_BACKEND: not looked at while tuning'
+grep -q 'backend=reference' "$work/forced.routes" && fail "the forced backend was taken"
+
+# an outside backend can win a route, which then needs it
+FP8ROUTE_DENY=cpu,blas expect 0 tune --quick --family 8x8 --m 2 --plugin "$PLUGINS/plugin_none.so" --out "$work/plain.routes"
+FP8ROUTE_DENY=cpu,blas expect 0 explain 2x8x8 --plugin "$PLUGINS/plugin_none.so" --routes "$work/plain.routes"
+says '^plain +(chosen|eligible) +loops'
+says '^source: route'
+# a wrong one is named, left out, and the tune fails though the others were measured
+expect 1 tune --quick --family 16x16 --m 2 --plugin "$PLUGINS/plugin_swapped_scales.so" --out "$work/wrong.routes"
+complains 'plain:loops is wrong and left out: out\[0,'
+grep -q 'backend=plain' "$work/wrong.routes" && fail "a wrong backend won"
+[ -s "$work/wrong.routes" ] || fail "nothing was written"
+
+# interrupted: nothing half-written
+"$PROGRAM" tune --quick --family 512x512 768x512 1024x512 640x512 --out "$work/interrupted.routes" >"$work/out" 2>"$work/err" &
+pid=$!
+sleep 1
+kill -INT "$pid" 2>/dev/null || kill -TERM "$pid"
+wait "$pid"
+code=$?
+last="tune, interrupted"
+[ "$code" -eq 75 ] || fail "interrupted: exit code $code"
+complains 'interrupted: nothing was written'
+[ ! -e "$work/interrupted.routes" ] || fail "a file was written all the same"
+finish
