@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "file_read.h"
-#include "json_read.h"
+#include "tool_json.h"
 
 #define CONFIG_LIMIT_BYTES (16u << 20)
 #define FIELD_MAX          INT64_C(2147483647)

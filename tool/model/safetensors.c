@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "file_read.h"
-#include "json_read.h"
+#include "tool_json.h"
 
 #define LENGTH_BYTES 8
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/json_read.h"
+#include "tool_json.h"
 
 static bool is_plain_name(const char *name)
 {

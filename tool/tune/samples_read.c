@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
+#include "tool_json.h"
 #include "tune/samples.h"
 #include "tune/samples_grow.h"
 
@@ -296,13 +295,14 @@ static int read_object(struct reader *reader, const char *line)
         const char *record;
         int (*add)(struct reader *, json_t *);
     } records[] = {{"case", add_case}, {"dropped", add_dropped}, {"done", add_done}, {"run", add_run}};
-    json_error_t where;
     const char *record = "";
-    json_t *object = json_loads(line, JSON_REJECT_DUPLICATES, &where);
-    int code = FP8R_EXIT_BAD_DATA;
-    if (!object)
-        return fp8r_tool_error_set(reader->error, FP8R_EXIT_BAD_DATA, "%s, line %ld: not JSON: %s", reader->path,
-                                   reader->line, where.text);
+    char origin[sizeof reader->error->text / 2];
+    struct fp8r_json json;
+    snprintf(origin, sizeof origin, "%s, line %ld", reader->path, reader->line);
+    int code = fp8r_json_open(line, strlen(line), origin, &json, reader->error);
+    if (code != FP8R_EXIT_GOOD)
+        return code;
+    json_t *object = json.root;
     (void)json_unpack(object, "{s:s}", "record", &record);
     size_t i = 0;
     while (i < sizeof records / sizeof *records && strcmp(records[i].record, record) != 0)
@@ -313,7 +313,7 @@ static int read_object(struct reader *reader, const char *line)
         code = reject(reader, "a run before anything else");
     else
         code = records[i].add(reader, object);
-    json_decref(object);
+    fp8r_json_close(&json);
     return code;
 }
 

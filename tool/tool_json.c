@@ -2,7 +2,7 @@
  * parser (2.14) loses characters of a token when its buffer cannot grow, and then runs past the token's end.
  * So an allocation that fails while it parses never returns to it: all its memory comes from the document's
  * chunks, and the failure jumps out and drops them together. SPDX-License-Identifier: Apache-2.0 */
-#include "model/json_read.h"
+#include "tool_json.h"
 
 #include <setjmp.h>
 #include <stdalign.h>

@@ -1,7 +1,7 @@
 /* Reading JSON text that came from outside: parsing that rejects duplicate keys and invalid UTF-8 and
  * survives a lack of memory. Knows nothing of what the JSON describes. SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP8R_JSON_READ_H
-#define FP8R_JSON_READ_H
+#ifndef FP8R_TOOL_JSON_H
+#define FP8R_TOOL_JSON_H
 
 #include <stddef.h>
 
