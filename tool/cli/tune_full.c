@@ -8,7 +8,7 @@
 
 #include "cli/progress.h"
 #include "cli/segment_row.h"
-#include "measure/read_speed.h"
+#include "cli/time_limit.h"
 #include "tool_status.h"
 #include "tune/analysis.h"
 #include "tune/full.h"
@@ -40,21 +40,6 @@ static void show_note(void *user, const char *line)
     fp8r_progress_note(line);
 }
 
-/* "90s", "10m", "2h", or a number of seconds. */
-static int parse_budget(const char *text, double *seconds, struct fp8r_tool_error *error)
-{
-    char *end;
-    *seconds = 0;
-    if (!text)
-        return FP8R_EXIT_GOOD;
-    double number = strtod(text, &end);
-    double unit = strcmp(end, "h") == 0 ? 3600 : strcmp(end, "m") == 0 ? 60 : strcmp(end, "s") == 0 || !*end ? 1 : 0;
-    *seconds = number * unit;
-    if (end == text || !(*seconds > 0) || *seconds > 1e9)
-        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "--budget %.40s: a time like 90s, 10m or 2h is wanted", text);
-    return FP8R_EXIT_GOOD;
-}
-
 static int parse_shard(const char *text, int *shard, int *shards, struct fp8r_tool_error *error)
 {
     char rest;
@@ -84,25 +69,11 @@ static int set_paths(struct session *session, struct fp8r_tool_error *error)
                : fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "--out or --samples: the path is too long");
 }
 
-static int make_header(const struct session *session, struct fp8r_route_file *header, struct fp8r_tool_error *error)
-{
-    const struct fp8r_device_facts *facts = fp8r_context_device(session->context);
-    char text[32];
-    *header = (struct fp8r_route_file){.mode = FP8R_MODE_EAGER, .is_cold = true};
-    fp8r_machine_facts(session->context, header);
-    double gbs = fp8r_read_speed_gbs(4 * facts->last_level_bytes, facts->threads);
-    if (gbs > 0) {
-        snprintf(text, sizeof text, "%.1f", gbs);
-        fp8r_machine_fact(header, "read_gbs", text);
-    }
-    return fp8r_machine_identity(session->context, &header->identity, error);
-}
-
 static int open_record(struct session *session, struct fp8r_tool_error *error)
 {
     struct fp8r_route_file header;
     char name[48] = "all";
-    int code = make_header(session, &header, error);
+    int code = fp8r_machine_header(session->context, &header, error);
     if (session->full.shards > 1)
         snprintf(name, sizeof name, "shard-%d-of-%d", session->full.shard, session->full.shards);
     return code == FP8R_EXIT_GOOD ? record_open(&session->record, session->folder, name, &header,
@@ -202,7 +173,7 @@ int fp8r_tune_full(const struct tune_arguments *arguments, fp8r_context *context
                                        .margin = margin,
                                        .progress = show_progress,
                                        .note = show_note}};
-    int code = parse_budget(arguments->budget, &session.full.budget_seconds, error);
+    int code = fp8r_time_limit_parse("budget", arguments->budget, &session.full.budget_seconds, error);
     if (code == FP8R_EXIT_GOOD)
         code = parse_shard(arguments->shard, &session.full.shard, &session.full.shards, error);
     if (code == FP8R_EXIT_GOOD)

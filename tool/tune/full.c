@@ -221,7 +221,8 @@ static int confirm(struct work *work, const struct sample_case *it, struct fp8r_
     size_t index;
     struct race_rules rules = {.phase = SAMPLE_CONFIRM,
                                .seed = full->seed + (uint64_t)it->m + 7919u,
-                               .only = {it->candidates[confirmation.base].name, it->candidates[confirmation.other].name},
+                               .only = (const char *const[]){it->candidates[confirmation.base].name,
+                                                             it->candidates[confirmation.other].name, NULL},
                                .rounds_least = CONFIRM_STEP,
                                .rounds_most = CONFIRM_PAIRS_MOST,
                                .budget_us = INFINITY,

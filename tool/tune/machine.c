@@ -9,6 +9,7 @@
 #include <fp8route/backend.h>
 
 #include "base/environment.h"
+#include "measure/read_speed.h"
 #include "route/search.h"
 #include "tool_status.h"
 
@@ -78,4 +79,18 @@ void fp8r_machine_facts(const fp8r_context *context, struct fp8r_route_file *fil
         fp8r_machine_fact(file, "date", text);
     snprintf(text, sizeof text, "%u.%u.%u", version / 10000, version / 100 % 100, version % 100);
     fp8r_machine_fact(file, "fp8route", text);
+}
+
+int fp8r_machine_header(const fp8r_context *context, struct fp8r_route_file *header, struct fp8r_tool_error *error)
+{
+    const struct fp8r_device_facts *facts = fp8r_context_device(context);
+    char text[32];
+    *header = (struct fp8r_route_file){.mode = FP8R_MODE_EAGER, .is_cold = true};
+    fp8r_machine_facts(context, header);
+    double gbs = fp8r_read_speed_gbs(4 * facts->last_level_bytes, facts->threads);
+    if (gbs > 0) {
+        snprintf(text, sizeof text, "%.1f", gbs);
+        fp8r_machine_fact(header, "read_gbs", text);
+    }
+    return fp8r_machine_identity(context, &header->identity, error);
 }

@@ -42,10 +42,28 @@ static int find_own_run(struct record *record, struct fp8r_tool_error *error)
     return fp8r_tool_error_set(error, FP8R_EXIT_INTERNAL, "%s does not hold the run that was just begun", record->path);
 }
 
+/* Without a file, the one run and its machine are made here. */
+static int open_in_memory(struct record *record, const struct fp8r_route_file *header, uint64_t seed, double margin,
+                          struct fp8r_tool_error *error)
+{
+    struct samples *samples = &record->samples;
+    samples->machines = calloc(1, sizeof *samples->machines);
+    samples->runs = calloc(1, sizeof *samples->runs);
+    if (!samples->machines || !samples->runs) {
+        samples_fini(samples);
+        return fp8r_tool_error_memory(error, "the samples");
+    }
+    samples->machines[samples->machine_count++] = *header;
+    samples->runs[samples->run_count++] = (struct sample_run){.seed = seed, .margin = margin};
+    return FP8R_EXIT_GOOD;
+}
+
 int record_open(struct record *record, const char *folder, const char *name, const struct fp8r_route_file *header,
                 uint64_t seed, double margin, struct fp8r_tool_error *error)
 {
     *record = (struct record){0};
+    if (!folder)
+        return open_in_memory(record, header, seed, margin, error);
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
         return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "%s cannot be made: %s", folder, strerror(errno));
     int code = open_own(record, folder, name, header, seed, margin, error);
@@ -66,6 +84,16 @@ int record_close(struct record *record, struct fp8r_tool_error *error)
     record->writer = NULL;
     record->numbers = NULL;
     return code;
+}
+
+void record_forget(struct record *record)
+{
+    for (size_t i = 0; i < record->samples.case_count; i++) {
+        for (int j = 0; j < record->samples.cases[i].count; j++) {
+            record->samples.cases[i].candidates[j].count = 0;
+            record->samples.cases[i].candidates[j].dropped[0] = '\0';
+        }
+    }
 }
 
 /* Copies the list of candidates, without samples. */
@@ -116,8 +144,9 @@ int record_case(struct record *record, const struct sample_case *wanted, size_t 
     *index = (size_t)(known - record->samples.cases);
     if (!extend_numbers(record, *index))
         return fp8r_tool_error_memory(error, "a case");
-    return record->numbers[*index] >= 0 ? FP8R_EXIT_GOOD
-                                        : sample_writer_case(record->writer, known, &record->numbers[*index], error);
+    return !record->writer || record->numbers[*index] >= 0
+               ? FP8R_EXIT_GOOD
+               : sample_writer_case(record->writer, known, &record->numbers[*index], error);
 }
 
 int32_t record_next_round(const struct record *record, size_t index, int phase)
@@ -141,19 +170,22 @@ int record_sample(struct record *record, size_t index, int candidate, const stru
         return fp8r_tool_error_memory(error, "a sample");
     it->samples[it->count] = *sample;
     it->samples[it->count++].run = record->run;
-    return sample_writer_sample(record->writer, record->numbers[index], candidate, sample, error);
+    return record->writer ? sample_writer_sample(record->writer, record->numbers[index], candidate, sample, error)
+                          : FP8R_EXIT_GOOD;
 }
 
 int record_dropped(struct record *record, size_t index, int candidate, const char *why, struct fp8r_tool_error *error)
 {
     struct sample_candidate *it = &record->samples.cases[index].candidates[candidate];
     snprintf(it->dropped, sizeof it->dropped, "%s", why);
-    return sample_writer_dropped(record->writer, record->numbers[index], candidate, it->dropped, error);
+    return record->writer
+               ? sample_writer_dropped(record->writer, record->numbers[index], candidate, it->dropped, error)
+               : FP8R_EXIT_GOOD;
 }
 
 int record_done(struct record *record, size_t index, bool noisy, struct fp8r_tool_error *error)
 {
     record->samples.cases[index].is_done = true;
     record->samples.cases[index].is_noisy = noisy;
-    return sample_writer_done(record->writer, record->numbers[index], noisy, error);
+    return record->writer ? sample_writer_done(record->writer, record->numbers[index], noisy, error) : FP8R_EXIT_GOOD;
 }

@@ -8,18 +8,21 @@
 struct record {
     struct samples samples; /* of all files of the folder, with what this process has measured */
     int run, machine;       /* this process's */
-    struct sample_writer *writer;
+    struct sample_writer *writer; /* NULL: in memory only */
     int *numbers; /* a case's number in this run, -1 = not announced yet */
     size_t number_capacity;
     char path[4096]; /* of this process's file */
 };
 
 /* Reads every *.jsonl of the folder (made where missing) and opens a file for this process: NAME.jsonl, or NAME-2.jsonl
- * and so on where another process writes that one. name: "all", or "shard-1-of-4". Exit codes: bad data, usage,
- * internal. */
+ * and so on where another process writes that one. name: "all", or "shard-1-of-4". folder NULL: nothing is read, and
+ * what is measured stays in memory. Exit codes: bad data, usage, internal. */
 int record_open(struct record *record, const char *folder, const char *name, const struct fp8r_route_file *header,
                 uint64_t seed, double margin, struct fp8r_tool_error *error);
 int record_close(struct record *record, struct fp8r_tool_error *error);
+
+/* Forgets the samples that were read, and who was dropped; the lists of candidates stay. For those who ask how it is now. */
+void record_forget(struct record *record);
 
 /* The index of the case of this problem on this machine, announced in this run. wanted: candidates by name and rev, and
  * the fallback; they must be those that earlier files list. Takes nothing over. */

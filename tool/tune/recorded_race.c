@@ -36,7 +36,9 @@ static bool is_wanted(const struct race *race, int racer)
 {
     const char *label = race->track->entrants->entrants[racer].label;
     const char *const *only = race->rules->only;
-    return !only[0] || strcmp(label, only[0]) == 0 || (only[1] && strcmp(label, only[1]) == 0);
+    while (only && *only && strcmp(label, *only) != 0)
+        only++;
+    return !only || *only;
 }
 
 /* Announces the case: its candidates are the entrants that can run it, whether they race today or not. */

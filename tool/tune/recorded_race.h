@@ -23,7 +23,7 @@ struct race_track {
 struct race_rules {
     int phase; /* SAMPLE_* */
     uint64_t seed;
-    const char *only[2];         /* candidates that race; NULL = all */
+    const char *const *only;     /* candidates that race, NULL behind the last; NULL = all */
     int rounds_least, rounds_most;
     double budget_us;            /* no further round behind this, once the least are done */
     double behind_factor;        /* this much slower than the best is out; the default never is */
