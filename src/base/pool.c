@@ -54,7 +54,7 @@ static void drain(struct fp8r_pool *pool)
     uint64_t ticket = atomic_load_explicit(&pool->ticket, memory_order_acquire);
     for (;;) {
         int64_t index = (int64_t)(ticket & UINT32_MAX);
-        if (index >= atomic_load_explicit(&pool->count, memory_order_relaxed))
+        if (index >= atomic_load_explicit(&pool->count, memory_order_acquire))
             return;
         void (*task)(void *, int64_t) = atomic_load_explicit(&pool->task, memory_order_relaxed);
         void *arg = atomic_load_explicit(&pool->arg, memory_order_relaxed);
@@ -136,7 +136,10 @@ static bool acquire(struct fp8r_pool *pool, uint64_t generation)
 
 static void run_loop(struct fp8r_pool *pool, int64_t count, void (*task)(void *, int64_t), void *arg)
 {
-    atomic_store_explicit(&pool->count, count, memory_order_relaxed);
+    /* Close the ticket first: a late worker of the last loop may hold the index at which that one ended, and the new count
+     * may be larger. Its compare-and-swap fails, since whoever reads the new count also sees the closed ticket. */
+    atomic_store(&pool->ticket, epoch_of(pool) << 32 | UINT32_MAX);
+    atomic_store_explicit(&pool->count, count, memory_order_release);
     atomic_store_explicit(&pool->remaining, count, memory_order_relaxed);
     atomic_store_explicit(&pool->task, task, memory_order_relaxed);
     atomic_store_explicit(&pool->arg, arg, memory_order_relaxed);

@@ -44,6 +44,28 @@ static void short_loops_follow_each_other(void **state)
     fp8r_pool_destroy(pool);
 }
 
+static void add_index(void *arg, int64_t index)
+{
+    atomic_fetch_add_explicit((_Atomic int64_t *)arg, index + 1, memory_order_relaxed);
+}
+
+/* A worker that comes late to a short loop, while a longer one is being set up behind it, must not take an index that only
+ * the longer one has. */
+static void longer_loops_follow_shorter_ones(void **state)
+{
+    (void)state;
+    for (int threads = 2; threads <= 4; threads++) {
+        struct fp8r_pool *pool = fp8r_pool_create(threads);
+        for (int64_t round = 0; round < 100000; round++) {
+            _Atomic int64_t sum = 0;
+            int64_t count = round % 2 ? 60 : 2;
+            fp8r_pool_parallel(pool, count, add_index, (void *)&sum);
+            assert_int_equal(sum, count * (count + 1) / 2);
+        }
+        fp8r_pool_destroy(pool);
+    }
+}
+
 /* Waits long enough that the workers sleep, then calls again. */
 static void sleepers_wake(void **state)
 {
@@ -115,6 +137,7 @@ int main(void)
         cmocka_unit_test(every_index_runs_once),
         cmocka_unit_test(unused_pools_end),
         cmocka_unit_test(short_loops_follow_each_other),
+        cmocka_unit_test(longer_loops_follow_shorter_ones),
         cmocka_unit_test(sleepers_wake),
         cmocka_unit_test(several_callers_at_once),
         cmocka_unit_test(nested_loops_run_in_place),
