@@ -9,6 +9,7 @@
 
 #include <fp8route/backend.h>
 
+#include "backend/cpu/kernel.h"
 #include "base/compiler.h"
 #include "problem/problem.h"
 
@@ -17,7 +18,8 @@ extern const fp8r_backend fp8r_backend_cpu;
 enum {
     AVX2 = FP8R_CPU_AVX2 | FP8R_CPU_FMA | FP8R_CPU_F16C,
     AVX512 = AVX2 | FP8R_CPU_AVX512,
-    BF16 = AVX512 | FP8R_CPU_AVX512_VBMI | FP8R_CPU_AVX512_BF16
+    BF16 = AVX512 | FP8R_CPU_AVX512_VBMI | FP8R_CPU_AVX512_BF16,
+    AMX = BF16 | FP8R_CPU_AMX_BF16
 };
 
 static fp8r_device_facts processor(uint32_t features)
@@ -105,11 +107,23 @@ static void test_missing_features_are_named(void **unused)
     assert_int_equal(refusal(BF16, "1x16x16", "avx512bf16_skinny"), FP8R_REASON_NONE);
 }
 
+/* Tiles need the processor and the system's grant, which only a machine with tiles gives. */
+static void test_tiles_need_a_grant(void **unused)
+{
+    (void)unused;
+    if (!FP8R_X86_64)
+        return;
+    assert_int_equal(refusal(BF16, "512x64x64", "amx_packed"), FP8R_REASON_CPU_FEATURE);
+    bool granted = fp8r_cpu_amx_granted();
+    assert_int_equal(refusal(AMX, "512x64x64", "amx_packed"), granted ? FP8R_REASON_NONE : FP8R_REASON_CPU_FEATURE);
+    assert_string_equal(picked(AMX, "512x4096x4096"), granted ? "amx_packed" : "avx512_packed");
+}
+
 /* Up to the horizon the pick stays, right behind it (where there is one) it changes. */
 static void test_horizon_is_where_the_pick_changes(void **unused)
 {
     (void)unused;
-    static const uint32_t features[] = {0, AVX2, AVX512, BF16};
+    static const uint32_t features[] = {0, AVX2, AVX512, BF16, AMX};
     static const char *const texts[] = {"1x4096x4096", "1x4096x4096:tb", "1x64x128:invariant"};
     for (size_t f = 0; f < sizeof features / sizeof *features; f++)
         for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
@@ -165,6 +179,7 @@ int main(void)
         cmocka_unit_test(test_features_decide),
         cmocka_unit_test(test_layout_decides),
         cmocka_unit_test(test_missing_features_are_named),
+        cmocka_unit_test(test_tiles_need_a_grant),
         cmocka_unit_test(test_horizon_is_where_the_pick_changes),
         cmocka_unit_test(test_invariant_keeps_one_class),
         cmocka_unit_test(test_workspace_never_shrinks),

@@ -35,7 +35,7 @@ ALWAYS_INLINE void load_block(const uint8_t *codes, int64_t stride, int64_t line
 {
     for (int64_t c = 0; c < LINES; c++) {
         const uint8_t *line = codes + (c < lines ? c : lines - 1) * stride;
-        _mm_prefetch((const char *)line + FP8R_CPU_AHEAD, _MM_HINT_T1);
+        _mm_prefetch((const char *)line + FP8R_CPU_CHUNK, _MM_HINT_T1);
         uint8_t rest[STEP] = {0};
         if (count < STEP) {
             memcpy(rest, line, (size_t)count);
@@ -118,7 +118,7 @@ ALWAYS_INLINE void packed_rows(int rows, int64_t count, const float *a, const fl
         packed_rows(n, count, a, b, sums, ld, first);                                                                  \
         break;
 
-static void packed(int rows, int64_t count, const void *a, const void *b, float *sums, int64_t ld, bool first)
+static void packed_panel(int rows, int64_t count, const void *a, const void *b, float *sums, int64_t ld, bool first)
 {
     switch (rows) {
         CASE(1)
@@ -129,6 +129,13 @@ static void packed(int rows, int64_t count, const void *a, const void *b, float 
     default:
         packed_rows(ROWS, count, a, b, sums, ld, first);
     }
+}
+
+static void packed(int rows, int64_t count, const void *a, const void *b, int64_t panels, int64_t panel_bytes, float *sums,
+                   int64_t ld, bool first)
+{
+    for (int64_t p = 0; p < panels; p++)
+        packed_panel(rows, count, a, (const char *)b + p * panel_bytes, sums + p * COLUMNS, ld, first);
 }
 
 const struct fp8r_cpu_kernel fp8r_cpu_avx2_packed = {

@@ -69,7 +69,7 @@ ALWAYS_INLINE bool load_block(const uint8_t *codes, int64_t stride, int64_t line
     __m512i most = _mm512_setzero_si512();
     for (int64_t c = 0; c < LINES; c++) {
         const uint8_t *line = codes + (c < lines ? c : lines - 1) * stride;
-        _mm_prefetch((const char *)line + FP8R_CPU_AHEAD, _MM_HINT_T1);
+        _mm_prefetch((const char *)line + FP8R_CPU_CHUNK, _MM_HINT_T1);
         block[c] = _mm512_maskz_loadu_epi8(avx512_tail_mask(count), line);
         most = _mm512_max_epu8(most, _mm512_and_si512(block[c], _mm512_set1_epi8(0x7F)));
     }
@@ -140,7 +140,7 @@ ALWAYS_INLINE void packed_rows(int rows, int64_t count, const float *a, const fl
         packed_rows(n, count, a, b, sums, ld, first);                                                                  \
         break;
 
-static void packed(int rows, int64_t count, const void *a, const void *b, float *sums, int64_t ld, bool first)
+static void packed_panel(int rows, int64_t count, const void *a, const void *b, float *sums, int64_t ld, bool first)
 {
     switch (rows) {
         CASE(1)
@@ -159,6 +159,13 @@ static void packed(int rows, int64_t count, const void *a, const void *b, float 
     default:
         packed_rows(ROWS, count, a, b, sums, ld, first);
     }
+}
+
+static void packed(int rows, int64_t count, const void *a, const void *b, int64_t panels, int64_t panel_bytes, float *sums,
+                   int64_t ld, bool first)
+{
+    for (int64_t p = 0; p < panels; p++)
+        packed_panel(rows, count, a, (const char *)b + p * panel_bytes, sums + p * COLUMNS, ld, first);
 }
 
 const struct fp8r_cpu_kernel fp8r_cpu_avx512_packed = {

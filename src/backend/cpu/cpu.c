@@ -16,25 +16,26 @@
 #define ON_X86(isa) NULL
 #endif
 
-/* Best instruction set last; each one's skinny kernel before its packed one. The number is the M up to which the skinny one
- * is expected to be the faster of the two (bench/results). */
+/* The better of two usable ones later, among the skinny and among the packed. The number is the M from which a packed
+ * kernel is expected to be faster than the skinny one that the same processor would take (docs/worklog.md). */
 #define CONFIGS(X)                                                                                                     \
-    X("portable_skinny", &fp8r_cpu_portable_skinny, 4)                                                                 \
-    X("portable_packed", &fp8r_cpu_portable_packed, 0)                                                                 \
-    X("avx2_skinny", ON_X86(fp8r_cpu_avx2_skinny), 12)                                                                  \
-    X("avx2_packed", ON_X86(fp8r_cpu_avx2_packed), 0)                                                                  \
-    X("avx512bf16_skinny", ON_X86(fp8r_cpu_avx512bf16_skinny), 24)                                                      \
-    X("avx512bf16_packed", ON_X86(fp8r_cpu_avx512bf16_packed), 0)                                                      \
-    X("avx512_skinny", ON_X86(fp8r_cpu_avx512_skinny), 20)                                                              \
-    X("avx512_packed", ON_X86(fp8r_cpu_avx512_packed), 0)
+    X("portable_skinny", &fp8r_cpu_portable_skinny, 0)                                                                 \
+    X("portable_packed", &fp8r_cpu_portable_packed, 5)                                                                 \
+    X("avx2_skinny", ON_X86(fp8r_cpu_avx2_skinny), 0)                                                                  \
+    X("avx2_packed", ON_X86(fp8r_cpu_avx2_packed), 13)                                                                 \
+    X("avx512bf16_skinny", ON_X86(fp8r_cpu_avx512bf16_skinny), 0)                                                      \
+    X("avx512bf16_packed", ON_X86(fp8r_cpu_avx512bf16_packed), 25)                                                     \
+    X("avx512_skinny", ON_X86(fp8r_cpu_avx512_skinny), 0)                                                              \
+    X("avx512_packed", ON_X86(fp8r_cpu_avx512_packed), 21)                                                             \
+    X("amx_packed", ON_X86(fp8r_cpu_amx_packed), 5)
 
 struct config {
     const struct fp8r_cpu_kernel *kernel; /* NULL: not for this architecture */
-    int32_t skinny_rows_most;
+    int32_t rows_least;
 };
 
 static const struct config configs[] = {
-#define X(name, kernel_, rows) {.kernel = kernel_, .skinny_rows_most = rows},
+#define X(name, kernel_, rows) {.kernel = kernel_, .rows_least = rows},
     CONFIGS(X)
 #undef X
 };
@@ -72,32 +73,41 @@ static bool k_is_contiguous(const fp8r_problem *problem)
     return problem->b.row_stride == 1 || problem->k == 1;
 }
 
-static bool is_usable(const struct fp8r_cpu_kernel *kernel, const fp8r_device_facts *device)
+static bool has_features(const struct fp8r_cpu_kernel *kernel, const fp8r_device_facts *device)
 {
-    return kernel && (device->cpu_features & kernel->features) == kernel->features;
+    return (device->cpu_features & kernel->features) == kernel->features;
 }
 
-static int best_isa(const fp8r_device_facts *device)
+/* Asked of the system only where the device has AMX at all. */
+static bool lacks_permission(const struct fp8r_cpu_kernel *kernel)
 {
-    int i = CONFIG_COUNT - 2;
-    while (i > 0 && !is_usable(configs[i].kernel, device))
-        i -= 2;
-    return i;
+    return FP8R_X86_64 && (kernel->features & FP8R_CPU_AMX_BF16) && !fp8r_cpu_amx_granted();
 }
 
-/* Batch-invariant: the packed kernel for every m, since the two kernels of an instruction set sum in different orders. */
+static int best(const fp8r_device_facts *device, bool packed)
+{
+    int i = CONFIG_COUNT - 1;
+    for (; i > 1; i--) {
+        const struct fp8r_cpu_kernel *kernel = configs[i].kernel;
+        if (kernel && (kernel->packed != NULL) == packed && has_features(kernel, device) && !lacks_permission(kernel))
+            return i;
+    }
+    return packed ? 1 : 0; /* the portable ones */
+}
+
+/* Batch-invariant: a packed kernel for every m, since the skinny ones sum in other orders. */
 static int pick(void *user, const fp8r_device_facts *device, const fp8r_problem *problem)
 {
     (void)user;
-    int skinny = best_isa(device);
-    bool few = problem->m <= configs[skinny].skinny_rows_most, any = problem->numerics == FP8R_NUMERICS_ANY;
-    return few && any && k_is_contiguous(problem) ? skinny : skinny + 1;
+    int packed = best(device, true);
+    bool few = problem->m < configs[packed].rows_least, any = problem->numerics == FP8R_NUMERICS_ANY;
+    return few && any && k_is_contiguous(problem) ? best(device, false) : packed;
 }
 
 static int64_t horizon(void *user, const fp8r_device_facts *device, const fp8r_problem *problem)
 {
-    int config = pick(user, device, problem);
-    return configs[config].kernel->skinny ? configs[config].skinny_rows_most : INT64_MAX;
+    bool is_packed = configs[pick(user, device, problem)].kernel->packed != NULL;
+    return is_packed ? INT64_MAX : configs[best(device, true)].rows_least - 1;
 }
 
 static bool supports(void *user, const fp8r_device_facts *device, const fp8r_problem *problem, int config,
@@ -105,9 +115,9 @@ static bool supports(void *user, const fp8r_device_facts *device, const fp8r_pro
 {
     const struct config *chosen = &configs[config == FP8R_CONFIG_ANY ? pick(user, device, problem) : config];
     FP8R_REJECT_IF(!chosen->kernel, reason, NOT_BUILT, "", 0, 0);
-    uint32_t needs = chosen->kernel->features;
-    FP8R_REJECT_IF((device->cpu_features & needs) != needs, reason, CPU_FEATURE, chosen->kernel->needs,
-                   device->cpu_features, needs);
+    FP8R_REJECT_IF(!has_features(chosen->kernel, device), reason, CPU_FEATURE, chosen->kernel->needs, device->cpu_features,
+                   chosen->kernel->features);
+    FP8R_REJECT_IF(lacks_permission(chosen->kernel), reason, CPU_FEATURE, "permission to use the AMX tiles", 0, 0);
     FP8R_REJECT_IF(!fp8r_dtype_is_fp8(problem->a.dtype) && !fp8r_dtype_is_half(problem->a.dtype), reason, DTYPE, "a",
                    problem->a.dtype, 0);
     FP8R_REJECT_IF(problem->b.dtype != FP8R_DTYPE_E4M3, reason, DTYPE, "b", problem->b.dtype, FP8R_DTYPE_E4M3);

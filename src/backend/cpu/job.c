@@ -11,7 +11,6 @@ enum {
     PACKED_SLAB_ROWS = 1024,
     PACKED_TILE_ROWS = 560,
     PACKED_TILE_COLUMNS = 128,
-    PACKED_CHUNK_BYTES = 2048, /* of one row or column: a block of 14 rows stays in level 1 */
     PACKED_L2_PART = 4,        /* a panel of b takes at most this part of level 2 */
     UNITS_A_THREAD = 4,        /* so that a late thread costs little */
     PART_BYTES = 256           /* parts begin at multiples of this */
@@ -41,7 +40,7 @@ static int64_t tile_rows(const struct fp8r_cpu_cut *cut, const fp8r_problem *pro
 static void cut_packed(struct fp8r_cpu_cut *cut, int64_t l2_bytes, const fp8r_problem *problem)
 {
     int64_t code_bytes = cut->kernel->code_bytes;
-    cut->k_chunk = fp8r_size_min(PACKED_CHUNK_BYTES / code_bytes, cut->k_padded);
+    cut->k_chunk = fp8r_size_min(FP8R_CPU_CHUNK, cut->k_padded);
     int64_t fit = l2_bytes / PACKED_L2_PART / (cut->k_chunk * code_bytes);
     cut->tile_columns = tile_columns(cut, fp8r_size_min(PACKED_TILE_COLUMNS, fit), problem);
     cut->tile_rows = tile_rows(cut, problem);

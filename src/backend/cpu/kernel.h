@@ -15,7 +15,7 @@
 
 enum {
     FP8R_CPU_BLOCK = 64,        /* codes; the unit to which K is padded in panels */
-    FP8R_CPU_AHEAD = 512,       /* codes by which decode_b fetches ahead: the next chunk of the same column */
+    FP8R_CPU_CHUNK = 512,       /* codes of K that a packed product takes at a time; decode_b fetches as far ahead */
     FP8R_CPU_SKINNY_COLUMNS = 4 /* rows of b (columns of out) that a skinny kernel takes together */
 };
 
@@ -62,8 +62,10 @@ struct fp8r_cpu_kernel {
     void (*decode_b)(const struct fp8r_cpu_tables *tables, const uint8_t *codes, int64_t stride, int64_t columns,
                      int64_t count, void *panel);
 
-    /* Packed only. Continues (first: begins) the chains sums[r * ld + c] over `count` codes of K. */
-    void (*packed)(int rows, int64_t count, const void *a, const void *b, float *sums, int64_t ld, bool first);
+    /* Packed only. Continues (first: begins) the chains sums[r * ld + c] over `count` codes of K, for all columns of
+     * `panels` panels of b, panel_bytes apart. */
+    void (*packed)(int rows, int64_t count, const void *a, const void *b, int64_t panels, int64_t panel_bytes, float *sums,
+                   int64_t ld, bool first);
 
     /* Scales, bias and rounding for count sums of one row. */
     void (*epilogue)(const struct fp8r_cpu_row *row, const float *sums, int64_t count);
@@ -73,5 +75,9 @@ extern const struct fp8r_cpu_kernel fp8r_cpu_portable_skinny, fp8r_cpu_portable_
 extern const struct fp8r_cpu_kernel fp8r_cpu_avx2_skinny, fp8r_cpu_avx2_packed;
 extern const struct fp8r_cpu_kernel fp8r_cpu_avx512_skinny, fp8r_cpu_avx512_packed;
 extern const struct fp8r_cpu_kernel fp8r_cpu_avx512bf16_skinny, fp8r_cpu_avx512bf16_packed;
+extern const struct fp8r_cpu_kernel fp8r_cpu_amx_packed;
+
+/* May this process use the AMX tiles? Asks the system at the first call. */
+bool fp8r_cpu_amx_granted(void);
 
 #endif

@@ -8,7 +8,7 @@
 
 enum {
     PIECE_CODES = 512, /* of a row, decoded in one call; a multiple of FP8R_CPU_BLOCK */
-    ROWS_MOST = 16     /* of any kernel */
+    ROWS_MOST = 32     /* of any kernel */
 };
 
 /* Rows of the slab that lie in one panel, as codes. */

@@ -89,15 +89,14 @@ static void multiply_chunk(const struct tile *tile, int64_t k, int64_t count, in
     const struct fp8r_cpu_job *job = tile->job;
     const struct fp8r_cpu_cut *cut = &job->cut;
     const struct fp8r_cpu_kernel *kernel = cut->kernel;
-    int64_t blocks = row_blocks(job);
+    int64_t blocks = row_blocks(job), panel_bytes = kernel->columns * padded * kernel->code_bytes;
     for (int64_t j = tile->first_block; j < tile->end_block; j++) {
         int64_t start = fp8r_cpu_block_start(job->rows, blocks, j);
         int64_t rows = fp8r_cpu_block_start(job->rows, blocks, j + 1) - start;
         const char *a = fp8r_cpu_panel(job, tile->batch, start, k, padded);
         float *sums = tile->sums + (start - tile->first_row) * cut->tile_columns;
-        for (int64_t c = 0; c < tile->columns; c += kernel->columns)
-            kernel->packed((int)rows, count, a, tile->b + c * padded * kernel->code_bytes, sums + c, cut->tile_columns,
-                           k == 0);
+        kernel->packed((int)rows, count, a, tile->b, fp8r_size_blocks(tile->columns, kernel->columns), panel_bytes, sums,
+                       cut->tile_columns, k == 0);
     }
 }
 
