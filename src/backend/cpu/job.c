@@ -12,7 +12,8 @@ enum {
     PACKED_TILE_ROWS = 560,
     PACKED_TILE_COLUMNS = 128,
     PACKED_L2_PART = 4,        /* a panel of b takes at most this part of level 2 */
-    UNITS_A_THREAD = 4,        /* so that a late thread costs little */
+    SKINNY_UNITS = 16,         /* tiles a thread finds: so that a late thread costs little */
+    PACKED_UNITS = 4,
     PART_BYTES = 256           /* parts begin at multiples of this */
 };
 
@@ -22,9 +23,9 @@ static int64_t part(int64_t bytes)
 }
 
 /* Narrow enough that every thread finds several tiles, where N and batch allow it; whole kernels. */
-static int64_t tile_columns(const struct fp8r_cpu_cut *cut, int64_t most, const fp8r_problem *problem)
+static int64_t tile_columns(const struct fp8r_cpu_cut *cut, int64_t units, int64_t most, const fp8r_problem *problem)
 {
-    int64_t items = fp8r_size_max(1, (int64_t)cut->threads * UNITS_A_THREAD / problem->batch);
+    int64_t items = fp8r_size_max(1, cut->threads * units / problem->batch);
     int64_t fair = fp8r_size_min(most, fp8r_size_max(1, problem->n / items));
     return fp8r_size_round_up(fair, cut->kernel->columns);
 }
@@ -42,7 +43,7 @@ static void cut_packed(struct fp8r_cpu_cut *cut, int64_t l2_bytes, const fp8r_pr
     int64_t code_bytes = cut->kernel->code_bytes;
     cut->k_chunk = fp8r_size_min(FP8R_CPU_CHUNK, cut->k_padded);
     int64_t fit = l2_bytes / PACKED_L2_PART / (cut->k_chunk * code_bytes);
-    cut->tile_columns = tile_columns(cut, fp8r_size_min(PACKED_TILE_COLUMNS, fit), problem);
+    cut->tile_columns = tile_columns(cut, PACKED_UNITS, fp8r_size_min(PACKED_TILE_COLUMNS, fit), problem);
     cut->tile_rows = tile_rows(cut, problem);
     cut->b_bytes = part(cut->tile_columns * cut->k_chunk * code_bytes);
     if (problem->b.row_stride != 1)
@@ -62,7 +63,7 @@ void fp8r_cpu_cut_make(const struct fp8r_cpu_kernel *kernel, int32_t threads, in
         cut_packed(cut, l2_bytes, problem);
     } else {
         cut->k_chunk = cut->k_padded;
-        cut->tile_columns = tile_columns(cut, SKINNY_TILE_COLUMNS, problem);
+        cut->tile_columns = tile_columns(cut, SKINNY_UNITS, SKINNY_TILE_COLUMNS, problem);
         cut->tile_rows = cut->slab_rows;
     }
     cut->panel_bytes = part(cut->slab_rows * cut->k_padded * kernel->code_bytes);
