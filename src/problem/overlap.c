@@ -70,6 +70,9 @@ bool fp8r_overlap_certain(const void *out, const fp8r_operand *out_layout, const
 {
     if (last_byte(out, out_layout, out_extents) < (uintptr_t)in || last_byte(in, in_layout, in_extents) < (uintptr_t)out)
         return false; /* nearly always */
+    for (int i = 0; i < 3; i++)
+        if (out_extents[i] == 0 || in_extents[i] == 0) /* an operand without elements shares none */
+            return false;
     struct span a = span_of(out, out_layout, out_extents), b = span_of(in, in_layout, in_extents);
     if (!a.is_regular || !b.is_regular)
         return a.first == b.first || a.last == b.last; /* elements stand at both ends of every span */

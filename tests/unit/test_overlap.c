@@ -116,11 +116,24 @@ static void windows_are_judged_exactly(void **state)
     assert_in_range(shares, 6000, 54000);
 }
 
+/* Whose strides reach anywhere: K = 0 has operands of many rows and no columns. */
+static void nothing_shares_nothing(void **state)
+{
+    const struct layout out = {{.dtype = FP8R_DTYPE_BF16, .row_stride = 8, .col_stride = 1}, {1, 8, 8}, 512};
+    (void)state;
+    for (int empty = 0; empty < 3; empty++) {
+        struct layout in = {{.dtype = FP8R_DTYPE_E4M3, .batch_stride = 300, .row_stride = 100, .col_stride = 40}, {2, 9, 5}, 520};
+        in.extents[empty] = 0;
+        assert_false(claimed(&out, &in));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(disjoint_is_never_claimed),
         cmocka_unit_test(windows_are_judged_exactly),
+        cmocka_unit_test(nothing_shares_nothing),
     };
     return cmocka_run_group_tests_name("overlap", tests, NULL, NULL);
 }
