@@ -258,6 +258,8 @@ static const struct fp8r_option options[] = {
      offsetof(struct tune_arguments, budget), 0},
     {"shard", "I/N", "measure this share of the problems, 1/N to N/N (full protocol)", FP8R_OPTION_TEXT,
      offsetof(struct tune_arguments, shard), 0},
+    {"warm", NULL, "leave operands in the caches: for machines with little memory, and tests (full protocol)",
+     FP8R_OPTION_FLAG, offsetof(struct tune_arguments, warm), 0},
     {"out", "FILE", "the route file to write; the user's own for this machine unless given", FP8R_OPTION_TEXT,
      offsetof(struct tune_arguments, out), 0},
     {"seed", "N", "of the random operands and orders; 0 unless given", FP8R_OPTION_COUNT,

@@ -73,7 +73,7 @@ static int open_record(struct session *session, struct fp8r_tool_error *error)
 {
     struct fp8r_route_file header;
     char name[48] = "all";
-    int code = fp8r_machine_header(session->context, &header, error);
+    int code = fp8r_machine_header(session->context, !session->arguments->warm, &header, error);
     if (session->full.shards > 1)
         snprintf(name, sizeof name, "shard-%d-of-%d", session->full.shard, session->full.shards);
     return code == FP8R_EXIT_GOOD ? record_open(&session->record, session->folder, name, &header,
@@ -171,6 +171,7 @@ int fp8r_tune_full(const struct tune_arguments *arguments, fp8r_context *context
                                        .device = device,
                                        .seed = (uint64_t)arguments->seed,
                                        .margin = margin,
+                                       .is_warm = arguments->warm,
                                        .progress = show_progress,
                                        .note = show_note}};
     int code = fp8r_time_limit_parse("budget", arguments->budget, &session.full.budget_seconds, error);

@@ -9,7 +9,7 @@
 
 struct tune_arguments {
     struct fp8r_common common;
-    bool quick;
+    bool quick, warm;
     struct fp8r_words families, safetensors;
     const char *cases, *m, *out, *hf_config, *tp, *samples, *budget, *shard;
     int64_t seed;

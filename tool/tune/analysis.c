@@ -195,10 +195,10 @@ static int decide(const struct judge *judge, struct analysis_point *point, struc
     point->chosen = it->fallback;
     point->verdict = ANALYSIS_TIE;
     point->gain_low = point->gain_high = 1;
-    int code = challenge(judge, point, error);
+    int code = it->is_noisy ? FP8R_EXIT_GOOD : challenge(judge, point, error);
     if (code != FP8R_EXIT_GOOD)
         return code;
-    if (it->is_noisy && point->chosen == it->fallback)
+    if (it->is_noisy) /* whatever its pairs say: the default stays */
         point->verdict = ANALYSIS_NOISY;
     else if (point->fastest == it->fallback && point->verdict == ANALYSIS_TIE)
         defend(judge, point);

@@ -388,9 +388,13 @@ static int load_operands(struct work *work, struct fp8r_tool_error *error)
     int code = fp8r_tool_status(error, fp8r_family_member(family->text, family->ms[family->m_count - 1], &largest));
     if (code == FP8R_EXIT_GOOD)
         code = fp8r_inputs_create(&largest, work->full->seed, FP8R_GUARD_BYTES, &work->inputs, error);
-    return code == FP8R_EXIT_GOOD
-               ? fp8r_rotation_load(&work->full->rotation, work->full->device, &work->inputs, cache_factor, error)
-               : code;
+    if (code == FP8R_EXIT_GOOD)
+        code = fp8r_rotation_load(&work->full->rotation, work->full->device, &work->inputs,
+                                  work->full->is_warm ? 0 : cache_factor, error);
+    if (code == FP8R_EXIT_GOOD && !work->full->is_warm && !fp8r_rotation_is_cold(&work->full->rotation, cache_factor))
+        work->full->note(work->full->user, "memory is too short to rotate the operands out of the caches: times are of "
+                                           "operands that are partly warm");
+    return code;
 }
 
 static int tune_family(struct full *full, const struct fp8r_tune_family *family, const int *shard_of,

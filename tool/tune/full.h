@@ -15,6 +15,7 @@ struct full {
     struct record *record;
     uint64_t seed;
     double margin;
+    bool is_warm; /* operands are not rotated out of the caches */
     int shard, shards;      /* this process measures problems dealt to shard 1..shards */
     double budget_seconds;  /* no further problem is begun behind this; 0 = no limit */
     void (*progress)(void *user, const struct fp8r_progress *progress);

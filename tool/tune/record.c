@@ -189,3 +189,8 @@ int record_done(struct record *record, size_t index, bool noisy, struct fp8r_too
     record->samples.cases[index].is_noisy = noisy;
     return record->writer ? sample_writer_done(record->writer, record->numbers[index], noisy, error) : FP8R_EXIT_GOOD;
 }
+
+int record_flush(struct record *record, struct fp8r_tool_error *error)
+{
+    return sample_writer_flush(record->writer, error);
+}

@@ -34,6 +34,8 @@ int32_t record_next_round(const struct record *record, size_t index, int phase);
 /* sample->run is set here. */
 int record_sample(struct record *record, size_t index, int candidate, const struct sample *sample,
                   struct fp8r_tool_error *error);
+/* Everything so far is safe from a kill of this process. */
+int record_flush(struct record *record, struct fp8r_tool_error *error);
 int record_dropped(struct record *record, size_t index, int candidate, const char *why, struct fp8r_tool_error *error);
 int record_done(struct record *record, size_t index, bool noisy, struct fp8r_tool_error *error);
 

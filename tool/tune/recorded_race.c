@@ -127,7 +127,7 @@ static int record_round(struct race *race, struct fp8r_tool_error *error)
                                 .mhz = (int16_t)mhz};
         code = record_sample(race->track->record, race->index, race->candidates[taken->contestant], &sample, error);
     }
-    return code;
+    return code == FP8R_EXIT_GOOD ? record_flush(race->track->record, error) : code;
 }
 
 static double best_sample(const struct fp8r_sampler *sampler, int contestant)

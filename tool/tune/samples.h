@@ -108,6 +108,9 @@ int sample_writer_sample(struct sample_writer *writer, int number, int candidate
 int sample_writer_dropped(struct sample_writer *writer, int number, int candidate, const char *why,
                           struct fp8r_tool_error *error);
 
+/* Hands what was written to the system: from then on only a machine that goes down can lose it. */
+int sample_writer_flush(struct sample_writer *writer, struct fp8r_tool_error *error);
+
 /* The case's grid is complete; noisy: its spread stayed too large. What was written before is on disk when this
  * returns. */
 int sample_writer_done(struct sample_writer *writer, int number, bool noisy, struct fp8r_tool_error *error);

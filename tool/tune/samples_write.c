@@ -1,11 +1,13 @@
 /* Appending samples. A file belongs to one process at a time (an advisory lock says so); a case is flushed to disk when
- * it is done, so that a killed process loses at most the case in flight's unflushed tail.
+ * it is done, and after every round, so that a killed process loses at most the round in flight.
  * SPDX-License-Identifier: Apache-2.0 */
+#define _DEFAULT_SOURCE /* flock */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -50,8 +52,8 @@ static bool cut_torn_line(int file)
 
 static int lock(int file, const char *path, struct fp8r_tool_error *error)
 {
-    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    if (fcntl(file, F_SETLK, &whole) == 0)
+    /* Not fcntl: its locks end when the process closes any descriptor of the file, and readers do. */
+    if (flock(file, LOCK_EX | LOCK_NB) == 0)
         return FP8R_EXIT_GOOD;
     return fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA,
                                "%s is being written by another process: give each tuner a file of its own", path);
@@ -71,9 +73,7 @@ static int write_run(struct sample_writer *writer, const struct fp8r_route_file 
                                writer->run, "seed", (json_int_t)seed, "margin", margin, "machine", text);
     free(text);
     int code = write_object(writer, object, error);
-    if (code == FP8R_EXIT_GOOD && fflush(writer->file) != 0)
-        code = fail_io(writer, "cannot be written", error);
-    return code;
+    return code == FP8R_EXIT_GOOD ? sample_writer_flush(writer, error) : code;
 }
 
 static int open_file(const char *path, struct sample_writer *writer, struct fp8r_tool_error *error)
@@ -156,13 +156,16 @@ int sample_writer_dropped(struct sample_writer *writer, int number, int candidat
                         error);
 }
 
+int sample_writer_flush(struct sample_writer *writer, struct fp8r_tool_error *error)
+{
+    return fflush(writer->file) == 0 ? FP8R_EXIT_GOOD : fail_io(writer, "cannot be written", error);
+}
+
 int sample_writer_done(struct sample_writer *writer, int number, bool noisy, struct fp8r_tool_error *error)
 {
     int code = write_object(writer, json_pack("{s:s, s:i, s:b}", "record", "done", "case", number, "noisy", (int)noisy),
                             error);
-    if (code == FP8R_EXIT_GOOD && fflush(writer->file) != 0)
-        code = fail_io(writer, "cannot be written", error);
-    return code;
+    return code == FP8R_EXIT_GOOD ? sample_writer_flush(writer, error) : code;
 }
 
 int sample_writer_close(struct sample_writer *writer, struct fp8r_tool_error *error)
