@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 . "$LIB"
 
-refuses 2 '--quick is missing' tune --family 64x64
 refuses 2 'nothing to tune' tune --quick
 refuses 2 'position' tune --quick --family 64y64
 refuses 2 'multiplies nothing' tune --quick --family 64x0
 refuses 2 '--m is "1,,2"' tune --quick --family 64x64 --m 1,,2
 refuses 2 '--m is "0"' tune --quick --family 64x64 --m 0
 refuses 5 'nowhere' tune --quick --cases "$work/nowhere"
+
+# the full protocol, for a user who has no cache folder yet
+XDG_CACHE_HOME=$work/a/b expect 0 tune --family 16x16 --m 1 --budget 10s
+[ -n "$(find "$work/a/b/fp8route" -name '*.routes')" ] || fail "no route file in $work/a/b"
 
 # into the user's file; another family keeps the first
 expect 0 tune --quick --family 64x64 --m 1,4

@@ -58,15 +58,32 @@ static int open_in_memory(struct record *record, const struct fp8r_route_file *h
     return FP8R_EXIT_GOOD;
 }
 
+/* With the folders above it: a new user has no cache yet. */
+static int make_folder(const char *folder, struct fp8r_tool_error *error)
+{
+    char *path = strdup(folder);
+    if (!path)
+        return fp8r_tool_error_memory(error, "a path");
+    for (char *slash = strchr(path + (*path == '/'), '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        (void)mkdir(path, 0777);
+        *slash = '/';
+    }
+    free(path);
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "%s cannot be made: %s", folder, strerror(errno));
+    return FP8R_EXIT_GOOD;
+}
+
 int record_open(struct record *record, const char *folder, const char *name, const struct fp8r_route_file *header,
                 uint64_t seed, double margin, struct fp8r_tool_error *error)
 {
     *record = (struct record){0};
     if (!folder)
         return open_in_memory(record, header, seed, margin, error);
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "%s cannot be made: %s", folder, strerror(errno));
-    int code = open_own(record, folder, name, header, seed, margin, error);
+    int code = make_folder(folder, error);
+    if (code == FP8R_EXIT_GOOD)
+        code = open_own(record, folder, name, header, seed, margin, error);
     if (code == FP8R_EXIT_GOOD)
         code = samples_read_path(&record->samples, folder, error);
     if (code == FP8R_EXIT_GOOD)
