@@ -6,13 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/m_list.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/segment_row.h"
 #include "cli/session.h"
 #include "cli/tune_full.h"
-#include "model/model_shapes.h"
+#include "cli/wanted_families.h"
 #include "tool_status.h"
 #include "tune/entrants.h"
 #include "tune/interrupt.h"
@@ -47,47 +46,16 @@ static void show_note(void *user, const char *line)
     fp8r_progress_note(line);
 }
 
-/* The layers of a model, whichever way it is named. */
-static int add_model(struct tune *tune, struct fp8r_tool_error *error)
-{
-    const struct tune_arguments *arguments = tune->arguments;
-    struct fp8r_model model = {0};
-    struct fp8r_projection_list all = {0}, families = {0};
-    char text[64];
-    int code = fp8r_model_open(arguments->hf_config, arguments->safetensors.items,
-                               arguments->safetensors.count, &model, error);
-    if (code == FP8R_EXIT_GOOD) code = fp8r_model_shapes(&model, arguments->tp, true, &all, error);
-    if (code == FP8R_EXIT_GOOD) code = fp8r_projection_list_families(&all, &families, error);
-    for (size_t i = 0; i < families.count && code == FP8R_EXIT_GOOD; i++) {
-        snprintf(text, sizeof text, "%" PRId64 "x%" PRId64, families.items[i].n, families.items[i].k);
-        code = fp8r_families_add(&tune->families, text, error);
-    }
-    fp8r_projection_list_fini(&families);
-    fp8r_projection_list_fini(&all);
-    fp8r_model_fini(&model);
-    return code;
-}
-
 static int collect_families(struct tune *tune, struct fp8r_tool_error *error)
 {
     const struct tune_arguments *arguments = tune->arguments;
-    int64_t *ms = NULL;
-    size_t m_count = 0;
-    int code = FP8R_EXIT_GOOD;
-    bool has_model = arguments->hf_config || arguments->safetensors.count > 0;
-    if (arguments->families.count == 0 && !arguments->cases && !has_model)
-        return fp8r_tool_error_set(
-            error, FP8R_EXIT_USAGE,
-            "nothing to tune: --family NxK, --cases FILE, --hf-config FILE or --safetensors FILE says what");
-    if (has_model) code = add_model(tune, error);
-    for (size_t i = 0; i < arguments->families.count && code == FP8R_EXIT_GOOD; i++)
-        code = fp8r_families_add(&tune->families, arguments->families.items[i], error);
-    if (code == FP8R_EXIT_GOOD && arguments->cases)
-        code = fp8r_families_read(&tune->families, arguments->cases, error);
-    if (code == FP8R_EXIT_GOOD && arguments->m) code = fp8r_m_list_parse(arguments->m, &ms, &m_count, error);
-    if (code == FP8R_EXIT_GOOD) code = fp8r_families_set_ms(&tune->families, ms, m_count, error);
-    free(ms);
-    return code;
+    const struct fp8r_wanted_families wanted = {.families = arguments->families,
+                                                .safetensors = arguments->safetensors,
+                                                .cases = arguments->cases,
+                                                .m = arguments->m,
+                                                .hf_config = arguments->hf_config,
+                                                .tp = arguments->tp};
+    return fp8r_wanted_families_collect(&wanted, "tune", &tune->families, error);
 }
 
 static int open_all(struct tune *tune, struct fp8r_tool_error *error)

@@ -7,24 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tune/samples_grow.h"
-
 /* More open problems than this share of the judged ones, and the audit says nothing. */
 static const double open_share_most = 0.1;
-
-struct fp8r_audit_question *fp8r_audit_questions_add(struct fp8r_audit_questions *questions)
-{
-    if (!samples_grow(&questions->items, questions->count, &questions->capacity)) return NULL;
-    struct fp8r_audit_question *added = &questions->items[questions->count++];
-    *added = (struct fp8r_audit_question){.weight = 1};
-    return added;
-}
-
-void fp8r_audit_questions_fini(struct fp8r_audit_questions *questions)
-{
-    free(questions->items);
-    *questions = (struct fp8r_audit_questions){0};
-}
 
 static bool is_judged(const struct fp8r_audit_result *result)
 {
@@ -76,7 +60,7 @@ static void add_stretch(struct fp8r_audit *audit, size_t first, size_t last)
 {
     const struct fp8r_audit_result *results = audit->results;
     struct fp8r_audit_stretch *stretch = &audit->stretches[audit->stretch_count++];
-    *stretch = (struct fp8r_audit_stretch){.family = results[first].question->family,
+    *stretch = (struct fp8r_audit_stretch){.question = results[first].question,
                                            .m_first = results[first].question->m,
                                            .m_last = results[last].question->m};
     if (first > 0 && is_of_family(&results[first - 1], &results[first]))

@@ -13,8 +13,9 @@ struct fp8r_audit_question {
     int64_t m;
     double weight; /* how often it occurs */
     bool is_random;
-    char pick[FP8R_LABEL_BYTES]; /* backend[:config] */
-    char refusal[160];           /* why the pick cannot run it; "" where it can, or nobody has asked */
+    char pick[FP8R_LABEL_BYTES];  /* backend[:config] */
+    char rival[FP8R_LABEL_BYTES]; /* backend[:config]: the only alternative; "": all are */
+    char refusal[160];            /* why the pick cannot run it; "" where it can, or nobody has asked */
 };
 
 struct fp8r_audit_questions {
@@ -25,6 +26,21 @@ struct fp8r_audit_questions {
 /* A zeroed question at the end; NULL when out of memory. */
 struct fp8r_audit_question *fp8r_audit_questions_add(struct fp8r_audit_questions *questions);
 void fp8r_audit_questions_fini(struct fp8r_audit_questions *questions);
+
+/* The picker is asked; with is_only, the rule's other answer becomes the only rival. Each adds problems:
+ * those of a family (one that was drawn at random counts as such), those of a list of picks, and those of one
+ * machine's samples, where a list's gaps are left out. Exit codes: USAGE where the rule has no value at a
+ * problem, BAD_DATA, INTERNAL. */
+struct fp8r_picker;
+struct fp8r_tune_family;
+int fp8r_audit_ask_family(struct fp8r_audit_questions *questions, const struct fp8r_picker *picker,
+                          bool is_only, const struct fp8r_tune_family *family, bool is_random,
+                          struct fp8r_tool_error *error);
+int fp8r_audit_ask_list(struct fp8r_audit_questions *questions, const struct fp8r_picker *picker,
+                        struct fp8r_tool_error *error);
+int fp8r_audit_ask_samples(struct fp8r_audit_questions *questions, const struct fp8r_picker *picker,
+                           bool is_only, const struct samples *samples, int machine,
+                           struct fp8r_tool_error *error);
 
 enum fp8r_audit_verdict {
     FP8R_AUDIT_FINE,       /* no loss beyond the margin: surely, or as near to it as a tie */
@@ -43,24 +59,21 @@ struct fp8r_audit_rules {
     double margin;   /* 0.02: a loss of less does not count */
     int comparisons; /* the error is split over so many: problems times alternatives */
     int phase;       /* SAMPLE_AUDIT, or SAMPLE_PHASES for all */
-    const char *const
-        *only; /* labels or backends that count as alternatives, NULL behind the last; NULL: all */
 };
 
 struct fp8r_audit_result {
     const struct fp8r_audit_question *question;
     enum fp8r_audit_verdict verdict;
-    char pick[FP8R_LABEL_BYTES],
-        other[FP8R_LABEL_BYTES]; /* other: what the pick loses most to, or beats least; "" */
-    bool is_guess;  /* the pick named a backend, and its fastest configuration was taken for its own */
-    double pick_us; /* median */
-    double ratio;   /* median of pick / other: 1.3 is a loss of 30 % */
-    double low,
-        high; /* its interval, all comparisons taken together; 0 and INFINITY where it bounds nothing */
+    char pick[FP8R_LABEL_BYTES];  /* whole, where it is known */
+    char other[FP8R_LABEL_BYTES]; /* what the pick loses most to, or beats least; "" */
+    bool is_guess;    /* the pick named a backend, and its fastest configuration was taken for its own */
+    double pick_us;   /* median */
+    double ratio;     /* median of pick / other: 1.3 is a loss of 30 % */
+    double low, high; /* its interval at the split error; 0 and INFINITY where it bounds nothing */
     int pairs;
     bool is_settled; /* more pairs of these two would not change the verdict */
-    double
-        regret; /* of the pick against the best of one half of the rounds, on the other half; NAN: too few */
+    bool is_partial; /* somebody who could run it has not raced with the pick */
+    double regret;   /* against the best of the even rounds, on the odd ones; NAN: too few of them */
 };
 
 /* One question on one case (NULL: it was never measured). Exit codes: BAD_DATA, INTERNAL. */
@@ -70,7 +83,7 @@ int fp8r_audit_judge(const struct fp8r_audit_rules *rules, const struct fp8r_aud
 
 /* Neighbouring measured M of one family, all of them lost. */
 struct fp8r_audit_stretch {
-    const char *family;
+    const struct fp8r_audit_question *question;           /* the first of them */
     int64_t m_first, m_last;                              /* lost at these and at what was measured between */
     int64_t right_before, right_after;                    /* nearest measured M that are not lost; 0: none */
     char pick[FP8R_LABEL_BYTES], other[FP8R_LABEL_BYTES]; /* at its worst problem */

@@ -24,6 +24,7 @@ const char *fp8r_audit_verdict_name(enum fp8r_audit_verdict verdict)
 /* A judgement under way; the arrays hold as many as any candidate has samples. */
 struct judge {
     const struct fp8r_audit_rules *rules;
+    const struct fp8r_audit_question *question;
     const struct sample_case *it;
     struct fp8r_sequential sequential;
     double *pick_us, *other_us, *ratios;
@@ -119,12 +120,9 @@ static int find_pick(struct judge *judge, const char *name, bool *is_guess)
 
 static bool is_alternative(const struct judge *judge, int candidate, int pick)
 {
-    const char *const *only = judge->rules->only;
     const struct sample_candidate *it = &judge->it->candidates[candidate];
-    if (candidate == pick || is_wrong(it)) return false;
-    while (only && *only && !is_named(it->name, *only))
-        only++;
-    return !only || *only;
+    const char *rival = judge->question->rival;
+    return candidate != pick && !is_wrong(it) && (!*rival || is_named(it->name, rival));
 }
 
 /* What the pairs of the pick and one other say. */
@@ -253,6 +251,7 @@ static int judge_pick(struct judge *judge, int pick, struct fp8r_audit_result *r
         if (!is_alternative(judge, i, pick)) continue;
         int code = compare(judge, pick, i, &one, error);
         if (code != FP8R_EXIT_GOOD) return code;
+        result->is_partial |= one.pairs.pairs == 0 && !is_behind(&judge->it->candidates[i]);
         bool is_worse = severity(&one) > severity(&worst) ||
                         (severity(&one) == severity(&worst) && one.pairs.ratio > worst.pairs.ratio);
         if (one.pairs.pairs > 0 && (worst.other < 0 || is_worse)) worst = one;
@@ -283,7 +282,7 @@ int fp8r_audit_judge(const struct fp8r_audit_rules *rules, const struct fp8r_aud
         return FP8R_EXIT_GOOD;
     }
     if (!it) return FP8R_EXIT_GOOD;
-    struct judge judge = {.rules = rules, .it = it};
+    struct judge judge = {.rules = rules, .question = question, .it = it};
     int code = judge_init(&judge, error);
     int pick = code == FP8R_EXIT_GOOD ? find_pick(&judge, question->pick, &result->is_guess) : -1;
     if (pick >= 0) snprintf(result->pick, sizeof result->pick, "%s", it->candidates[pick].name);

@@ -41,6 +41,19 @@ static bool is_wanted(const struct race *race, int racer)
     return !only || *only;
 }
 
+static bool is_kept(const struct race *race, int racer)
+{
+    const char *keep = race->rules->keep;
+    return racer == race->fallback || (keep && strcmp(race->track->entrants->entrants[racer].label, keep) == 0);
+}
+
+/* Was it dropped in an earlier run, for a reason that still counts? */
+static bool is_dropped(const struct race *race, int racer)
+{
+    const char *why = case_of(race)->candidates[race->candidates[racer]].dropped;
+    return why[0] && !(is_kept(race, racer) && strstr(why, "behind"));
+}
+
 /* Announces the case: its candidates are the entrants that can run it, whether they race today or not. */
 static int announce(struct race *race, const char *problem, const fp8r_matmul *member, struct fp8r_tool_error *error)
 {
@@ -97,7 +110,7 @@ static int enter_all(struct race *race, struct fp8r_tool_error *error)
     for (int i = 0; i < race->contest.count; i++) {
         struct fp8r_racer *racer = &race->contest.racers[i];
         if (racer->standing != FP8R_STANDING_READY || !is_wanted(race, i) ||
-            case_of(race)->candidates[race->candidates[i]].dropped[0])
+            is_dropped(race, i))
             continue;
         if (fp8r_interrupted())
             return FP8R_EXIT_INTERRUPTED;
@@ -151,7 +164,7 @@ static int drop_behind(struct race *race, struct fp8r_tool_error *error)
     for (int i = 0; i < contest->count && code == FP8R_EXIT_GOOD; i++) {
         char why[64];
         double own = best_sample(&contest->sampler, i);
-        if (i == race->fallback || contest->racers[i].standing != FP8R_STANDING_RACING || !(own > factor * best))
+        if (is_kept(race, i) || contest->racers[i].standing != FP8R_STANDING_RACING || !(own > factor * best))
             continue;
         snprintf(why, sizeof why, "%.1fx behind", own / best);
         code = drop(race, i, FP8R_STANDING_BEHIND, why, error);

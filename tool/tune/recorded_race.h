@@ -26,7 +26,8 @@ struct race_rules {
     const char *const *only;     /* candidates that race, NULL behind the last; NULL = all */
     int rounds_least, rounds_most;
     double budget_us;            /* no further round behind this, once the least are done */
-    double behind_factor;        /* this much slower than the best is out; the default never is */
+    double behind_factor;        /* this much slower than the best is out; the default never is, nor who is kept */
+    const char *keep;            /* never out for being slow, even if it was once; NULL = nobody */
     /* Asked after each round behind the least; true ends the race. NULL: the budget and the most do. */
     bool (*is_enough)(void *arg, const struct sample_case *it);
     void *arg;

@@ -1,7 +1,7 @@
 /* Problems that nobody chose: drawn at random, the way real layers are distributed, the same for the same
  * seed. For asking how a choice does where nothing was measured. SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP8R_UNSEEN_H
-#define FP8R_UNSEEN_H
+#ifndef FP8R_RANDOM_PROBLEMS_H
+#define FP8R_RANDOM_PROBLEMS_H
 
 #include <fp8route/fp8route.h>
 
@@ -9,7 +9,7 @@
 
 /* N and K log-uniform, 70 % of the problems with both a multiple of 128, 20 % of 16, 10 % ragged; M
  * log-uniform from 1. What is too long or too large for the device is drawn again. */
-struct fp8r_unseen {
+struct fp8r_random_problems {
     struct fp8r_random random;
     int64_t size_low, size_high; /* of N and K */
     int64_t m_high;
@@ -19,15 +19,17 @@ struct fp8r_unseen {
 
 /* kind: FP8R_DEVICE_*. A CPU gets sizes to 8192 instead of 32768 and M to 512 instead of 16384, at most 2e10
  * operations; weights take at most a sixteenth of available_bytes on either. */
-void fp8r_unseen_init(struct fp8r_unseen *unseen, int32_t kind, int64_t available_bytes, uint64_t seed);
+void fp8r_random_problems_init(struct fp8r_random_problems *problems, int32_t kind, int64_t available_bytes,
+                               uint64_t seed);
 
-struct fp8r_unseen_problem {
+struct fp8r_random_problem {
     int64_t m, n, k;
 };
-struct fp8r_unseen_problem fp8r_unseen_next(struct fp8r_unseen *unseen);
+struct fp8r_random_problem fp8r_random_problems_next(struct fp8r_random_problems *problems);
 
 /* The distribution in words, with its limits. */
-enum { FP8R_UNSEEN_BYTES = 256 };
-void fp8r_unseen_describe(const struct fp8r_unseen *unseen, char text[FP8R_UNSEEN_BYTES]);
+enum { FP8R_RANDOM_PROBLEMS_BYTES = 256 };
+void fp8r_random_problems_describe(const struct fp8r_random_problems *problems,
+                                   char text[FP8R_RANDOM_PROBLEMS_BYTES]);
 
 #endif
