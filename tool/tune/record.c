@@ -209,5 +209,5 @@ int record_done(struct record *record, size_t index, bool noisy, struct fp8r_too
 
 int record_flush(struct record *record, struct fp8r_tool_error *error)
 {
-    return sample_writer_flush(record->writer, error);
+    return record->writer ? sample_writer_flush(record->writer, error) : FP8R_EXIT_GOOD;
 }
