@@ -186,6 +186,14 @@ static void defend(const struct judge *judge, struct analysis_point *point)
         point->verdict = ANALYSIS_CLEAR;
 }
 
+/* Without a default that works, the fastest is all there is; nothing can be said to be gained. */
+static void concede(struct analysis_point *point)
+{
+    point->chosen = point->fastest;
+    point->gain_low = point->gain_high = 0;
+    point->runner_up = fastest_beside(point, point->chosen);
+}
+
 static int decide(const struct judge *judge, struct analysis_point *point, struct fp8r_tool_error *error)
 {
     const struct sample_case *it = point->it;
@@ -195,6 +203,10 @@ static int decide(const struct judge *judge, struct analysis_point *point, struc
     point->chosen = it->fallback;
     point->verdict = ANALYSIS_TIE;
     point->gain_low = point->gain_high = 1;
+    if (point->candidates[it->fallback].count == 0) {
+        concede(point);
+        return FP8R_EXIT_GOOD;
+    }
     int code = it->is_noisy ? FP8R_EXIT_GOOD : challenge(judge, point, error);
     if (code != FP8R_EXIT_GOOD)
         return code;
@@ -211,20 +223,35 @@ static int decide(const struct judge *judge, struct analysis_point *point, struc
 static int compare_cases(const void *a, const void *b)
 {
     const struct sample_case *one = *(const struct sample_case *const *)a, *other = *(const struct sample_case *const *)b;
-    int by_key = fp8r_key_compare(&one->key, &other->key);
-    return by_key ? by_key : (one->m > other->m) - (one->m < other->m);
+    int by_key = fp8r_key_compare(&one->key, &other->key), by_m = (one->m > other->m) - (one->m < other->m);
+    return by_key ? by_key : by_m ? by_m : strcmp(one->problem, other->problem);
 }
 
-/* The machine's cases that were finished, by key and m; *count of them. NULL when out of memory. */
+/* A gate's or an audit's case has no sample of a tune. */
+static bool is_tuned_case(const struct sample_case *it)
+{
+    for (int i = 0; i < it->count; i++)
+        for (size_t j = 0; j < it->candidates[i].count; j++)
+            if (is_tuned(&it->candidates[i].samples[j]))
+                return true;
+    return false;
+}
+
+/* The machine's cases that were tuned and finished, by key and m, one each; *count of them. NULL when out of memory.
+ * Problems that differ in what a key does not hold (how wide a pitch is) are one point: the first by its text. */
 static const struct sample_case **sorted_cases(const struct samples *samples, int machine, size_t *count)
 {
     const struct sample_case **cases = calloc(samples->case_count + 1, sizeof *cases);
-    *count = 0;
+    size_t found = 0, kept = 0;
     for (size_t i = 0; cases && i < samples->case_count; i++)
-        if (samples->cases[i].machine == machine && samples->cases[i].is_done)
-            cases[(*count)++] = &samples->cases[i];
+        if (samples->cases[i].machine == machine && samples->cases[i].is_done && is_tuned_case(&samples->cases[i]))
+            cases[found++] = &samples->cases[i];
     if (cases)
-        qsort(cases, *count, sizeof *cases, compare_cases);
+        qsort(cases, found, sizeof *cases, compare_cases);
+    for (size_t i = 0; i < found; i++)
+        if (kept == 0 || cases[i]->m != cases[kept - 1]->m || !fp8r_key_equal(&cases[i]->key, &cases[kept - 1]->key))
+            cases[kept++] = cases[i];
+    *count = kept;
     return cases;
 }
 

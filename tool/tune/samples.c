@@ -89,29 +89,46 @@ int sample_case_candidate(const struct sample_case *it, const char *name)
     return -1;
 }
 
-/* Samples of a candidate stand in the order of runs; within one, rounds of a phase ascend. */
-static const struct sample *partner(const struct sample_candidate *other, const struct sample *sample, size_t *from)
+int sample_compare(const struct sample *a, const struct sample *b)
+{
+    if (a->run != b->run)
+        return a->run < b->run ? -1 : 1;
+    return a->phase != b->phase ? a->phase - b->phase : (a->round > b->round) - (a->round < b->round);
+}
+
+/* Both lists are mostly in order, so that the sample wanted stands where the last one was found or right behind; where
+ * they are not, all are looked at. */
+static const struct sample *partner(const struct sample_candidate *other, bool is_ordered, const struct sample *sample,
+                                    size_t *from)
 {
     for (size_t step = 0; step < other->count; step++) {
         size_t i = (*from + step) % other->count;
-        const struct sample *it = &other->samples[i];
-        if (it->run == sample->run && it->phase == sample->phase && it->round == sample->round) {
-            *from = (i + 1) % other->count; /* the next one is most often right behind */
-            return it;
+        int order = sample_compare(&other->samples[i], sample);
+        if (order == 0 || (is_ordered && order > 0)) {
+            *from = i;
+            return order == 0 ? &other->samples[i] : NULL;
         }
     }
     return NULL;
+}
+
+static bool is_ordered(const struct sample_candidate *it)
+{
+    for (size_t i = 1; i < it->count; i++)
+        if (sample_compare(&it->samples[i - 1], &it->samples[i]) >= 0)
+            return false;
+    return true;
 }
 
 size_t sample_pairs(const struct sample_candidate *a, const struct sample_candidate *b, int phase, double *a_us,
                     double *b_us, size_t capacity)
 {
     size_t pairs = 0, from = 0;
+    bool ordered = is_ordered(a) && is_ordered(b);
     for (size_t i = 0; i < a->count && pairs < capacity; i++) {
-        const struct sample *other;
         if (phase != SAMPLE_PHASES && a->samples[i].phase != phase)
             continue;
-        other = partner(b, &a->samples[i], &from);
+        const struct sample *other = partner(b, ordered, &a->samples[i], &from);
         if (!other)
             continue;
         a_us[pairs] = a->samples[i].us;

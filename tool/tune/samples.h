@@ -29,7 +29,8 @@ struct sample_candidate {
     char name[FP8R_LABEL_BYTES]; /* backend:config */
     char rev[FP8R_REV_BYTES];
     char dropped[96]; /* why it was measured no further ("3.4x behind", "refused: ..."); "" = it was not */
-    struct sample *samples;
+    int dropped_run;  /* who said so */
+    struct sample *samples; /* by run, phase and round: the order in which they were taken */
     size_t count, capacity;
 };
 
@@ -39,10 +40,11 @@ struct sample_case {
     struct fp8r_key key;
     int64_t m;
     int machine; /* index into samples.machines */
-    double weight; /* calls in a trace; 1 otherwise */
+    double weight; /* calls in a trace; 1 otherwise; the largest where runs differ */
     struct sample_candidate *candidates;
     int count, fallback; /* fallback: the default's index */
     bool is_done, is_noisy; /* grid finished; spread stayed too large after the retries */
+    int done_run;           /* who said so: the newest run that finished it */
 };
 
 /* One process that measured. */
@@ -53,11 +55,12 @@ struct sample_run {
     double margin;
 };
 
-/* What times are true for: header of a route file without entries. Runs of equal identity, mode and protocol share it. */
+/* What times are true for: header of a route file without entries. Runs of equal identity, libraries, mode and protocol
+ * share it; its facts and minor versions are those of the newest of them. */
 struct samples {
     struct fp8r_route_file *machines;
     int machine_count;
-    struct sample_run *runs;
+    struct sample_run *runs; /* by id, which ascend in time */
     int run_count;
     struct sample_case *cases; /* in order of first appearance */
     size_t case_count, case_capacity;
@@ -68,11 +71,15 @@ struct samples {
 void samples_fini(struct samples *samples);
 
 /* Adds a file's samples to what is there. A last line without its end is that of a process that was killed: it is left
- * out. Exit codes: bad data (with file and line), internal. */
+ * out. What was read before (a file given twice, a copy) adds nothing. In whatever order files are read, what they hold
+ * together is the same but for the order of machines and cases. Exit codes: bad data (with file and line), internal. */
 int samples_read(struct samples *samples, const char *path, struct fp8r_tool_error *error);
 
 /* The same, or of a folder all its *.jsonl files, by name. */
 int samples_read_path(struct samples *samples, const char *path, struct fp8r_tool_error *error);
+
+/* The same of several files or folders, brought into order once: faster than one after the other. */
+int samples_read_paths(struct samples *samples, const char *const *paths, size_t count, struct fp8r_tool_error *error);
 
 /* The case of this problem on this machine; NULL where there is none. */
 struct sample_case *samples_find(const struct samples *samples, int machine, const char *problem);
@@ -83,8 +90,8 @@ int sample_case_candidate(const struct sample_case *it, const char *name);
 /* Do both list the same candidates (names and revisions) and the same default? Numbers mean others otherwise. */
 bool sample_case_same_list(const struct sample_case *a, const struct sample_case *b);
 
-/* Paired times of two candidates in one phase (or SAMPLE_PHASES: all): those of equal run and round, in the order they
- * were taken. Writes up to `capacity` pairs and returns their number. */
+/* Paired times of two candidates in one phase (or SAMPLE_PHASES: all): those of equal run and round, in the order of a's
+ * samples. Writes up to `capacity` pairs and returns their number. */
 size_t sample_pairs(const struct sample_candidate *a, const struct sample_candidate *b, int phase, double *a_us,
                     double *b_us, size_t capacity);
 

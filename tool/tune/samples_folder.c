@@ -56,16 +56,25 @@ static int read_folder(struct samples *samples, const char *folder, struct fp8r_
         if (code == FP8R_EXIT_GOOD && (size_t)snprintf(path, sizeof path, "%s/%s", folder, names[i]) >= sizeof path)
             code = fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "%s: the path is too long", folder);
         if (code == FP8R_EXIT_GOOD)
-            code = samples_read(samples, path, error);
+            code = samples_read_lines(samples, path, error);
         free(names[i]);
     }
     free(names);
     return code;
 }
 
+int samples_read_paths(struct samples *samples, const char *const *paths, size_t count, struct fp8r_tool_error *error)
+{
+    int code = FP8R_EXIT_GOOD;
+    for (size_t i = 0; i < count && code == FP8R_EXIT_GOOD; i++) {
+        struct stat what;
+        bool is_folder = stat(paths[i], &what) == 0 && S_ISDIR(what.st_mode);
+        code = is_folder ? read_folder(samples, paths[i], error) : samples_read_lines(samples, paths[i], error);
+    }
+    return code == FP8R_EXIT_GOOD ? samples_order(samples, error) : code;
+}
+
 int samples_read_path(struct samples *samples, const char *path, struct fp8r_tool_error *error)
 {
-    struct stat what;
-    bool is_folder = stat(path, &what) == 0 && S_ISDIR(what.st_mode);
-    return is_folder ? read_folder(samples, path, error) : samples_read(samples, path, error);
+    return samples_read_paths(samples, &path, 1, error);
 }

@@ -28,4 +28,11 @@ static inline bool samples_grow_bytes(void *array, size_t count, size_t *capacit
 /* Takes over it->candidates. False when out of memory. */
 bool samples_add_case(struct samples *samples, const struct sample_case *it);
 
+/* By run, phase and round. */
+int sample_compare(const struct sample *a, const struct sample *b);
+
+/* Adds a file's samples as they come; then everything is brought into order, and what was read twice is taken out. */
+int samples_read_lines(struct samples *samples, const char *path, struct fp8r_tool_error *error);
+int samples_order(struct samples *samples, struct fp8r_tool_error *error);
+
 #endif

@@ -7,10 +7,9 @@
 #include <string.h>
 
 #include "tool_json.h"
+#include "tune/sample_line.h"
 #include "tune/samples.h"
 #include "tune/samples_grow.h"
-
-enum { CANDIDATES_MAX = 4096, CASES_MAX = 1 << 24 };
 
 /* One file under way. */
 struct reader {
@@ -36,66 +35,6 @@ static int no_memory(const struct reader *reader)
 
 /* ---- Samples ---- */
 
-static bool skip(const char **at, const char *text)
-{
-    size_t length = strlen(text);
-    if (strncmp(*at, text, length) != 0)
-        return false;
-    *at += length;
-    return true;
-}
-
-static bool take_number(const char **at, int64_t limit, int64_t *number)
-{
-    int64_t value = 0;
-    const char *start = *at;
-    for (; **at >= '0' && **at <= '9'; (*at)++) {
-        value = value * 10 + (**at - '0');
-        if (value > limit)
-            return false;
-    }
-    *number = value;
-    return *at > start;
-}
-
-static bool take_phase(const char **at, int *phase)
-{
-    for (*phase = 0; *phase < SAMPLE_PHASES; (*phase)++)
-        if (skip(at, sample_phase_name(*phase)))
-            return true;
-    return false;
-}
-
-/* Microseconds with six decimals, as the writer gives them: locale-free. */
-static bool take_us(const char **at, double *us)
-{
-    int64_t whole, millionths;
-    const char *start;
-    if (!take_number(at, INT64_MAX / 20000000, &whole) || !skip(at, "."))
-        return false;
-    start = *at;
-    if (!take_number(at, 999999, &millionths) || *at - start != 6)
-        return false;
-    *us = (double)(whole * 1000000 + millionths) / 1e6;
-    return *us > 0;
-}
-
-struct parts {
-    int64_t number, candidate, round, mhz;
-    int phase;
-    double us;
-};
-
-static bool take_sample(const char *line, struct parts *parts)
-{
-    const char *at = line;
-    return skip(&at, "{\"record\":\"sample\",\"case\":") && take_number(&at, CASES_MAX, &parts->number) &&
-           skip(&at, ",\"candidate\":") && take_number(&at, CANDIDATES_MAX, &parts->candidate) &&
-           skip(&at, ",\"phase\":\"") && take_phase(&at, &parts->phase) && skip(&at, "\",\"round\":") &&
-           take_number(&at, INT32_MAX, &parts->round) && skip(&at, ",\"us\":") && take_us(&at, &parts->us) &&
-           skip(&at, ",\"mhz\":") && take_number(&at, INT16_MAX, &parts->mhz) && strcmp(at, "}") == 0;
-}
-
 /* The case of a number of the present run, and the candidate in it. */
 static struct sample_candidate *locate(const struct reader *reader, int64_t number, int64_t candidate,
                                        struct sample_case **it)
@@ -108,9 +47,9 @@ static struct sample_candidate *locate(const struct reader *reader, int64_t numb
 
 static int add_sample(struct reader *reader, const char *line)
 {
-    struct parts parts;
+    struct sample_parts parts;
     struct sample_case *it;
-    if (!take_sample(line, &parts))
+    if (!sample_line_take(line, &parts))
         return reject(reader, "a sample's fields: case, candidate, phase, round, us (six decimals, > 0), mhz");
     struct sample_candidate *candidate = locate(reader, parts.number, parts.candidate, &it);
     if (!candidate)
@@ -127,15 +66,35 @@ static int add_sample(struct reader *reader, const char *line)
 
 /* ---- Runs ---- */
 
+static bool has_libraries_of(const struct fp8r_identity *a, const struct fp8r_identity *b)
+{
+    int found = 0;
+    for (int i = 0; i < b->library_count; i++)
+        for (int j = 0; j < a->library_count; j++)
+            found += strcmp(a->libraries[j].backend, b->libraries[i].backend) == 0;
+    return found == b->library_count;
+}
+
+/* Stricter than the fit of a route file: where another library is loaded, other candidates raced. */
 static bool is_same_machine(const struct fp8r_route_file *a, const struct fp8r_route_file *b)
 {
     char line[256];
     return a->mode == b->mode && a->is_cold == b->is_cold && a->is_quick == b->is_quick &&
            fp8r_identity_fits(&a->identity, &b->identity, line, sizeof line) &&
-           fp8r_identity_fits(&b->identity, &a->identity, line, sizeof line);
+           fp8r_identity_fits(&b->identity, &a->identity, line, sizeof line) &&
+           has_libraries_of(&a->identity, &b->identity) && has_libraries_of(&b->identity, &a->identity);
 }
 
-static int add_machine(struct reader *reader, const char *text, int *machine)
+/* Is the run newer than all of that machine so far? */
+static bool is_newest(const struct samples *samples, int machine, const char *id)
+{
+    for (int i = 0; i < samples->run_count; i++)
+        if (samples->runs[i].machine == machine && strcmp(samples->runs[i].id, id) >= 0)
+            return false;
+    return true;
+}
+
+static int add_machine(struct reader *reader, const char *text, const char *id, int *machine)
 {
     struct samples *samples = reader->samples;
     struct fp8r_route_file file;
@@ -143,10 +102,15 @@ static int add_machine(struct reader *reader, const char *text, int *machine)
         return fp8r_tool_error_set(reader->error, FP8R_EXIT_BAD_DATA, "%s, line %ld: the machine's header: %s",
                                    reader->path, reader->line, fp8r_last_error());
     for (*machine = 0; *machine < samples->machine_count; (*machine)++) {
-        if (is_same_machine(&samples->machines[*machine], &file)) {
-            fp8r_route_file_fini(&file);
-            return FP8R_EXIT_GOOD;
+        struct fp8r_route_file *known = &samples->machines[*machine], old = file;
+        if (!is_same_machine(known, &file))
+            continue;
+        if (is_newest(samples, *machine, id)) {
+            old = *known;
+            *known = file;
         }
+        fp8r_route_file_fini(&old);
+        return FP8R_EXIT_GOOD;
     }
     void *grown = realloc(samples->machines, (size_t)(samples->machine_count + 1) * sizeof *samples->machines);
     if (!grown) {
@@ -158,33 +122,47 @@ static int add_machine(struct reader *reader, const char *text, int *machine)
     return FP8R_EXIT_GOOD;
 }
 
-static int add_run(struct reader *reader, json_t *object)
+/* The run of that id: one that is there was read before, from this file or a copy. */
+static int find_run(struct reader *reader, const struct sample_run *run)
 {
     struct samples *samples = reader->samples;
-    const char *id, *schema, *text;
-    json_int_t seed;
-    double margin;
-    int machine;
-    if (json_unpack(object, "{s:s, s:s, s:s, s:I, s:F}", "schema", &schema, "run", &id, "machine", &text, "seed", &seed,
-                    "margin", &margin) != 0)
-        return reject(reader, "a run's fields: schema, run, machine, seed, margin");
-    if (strcmp(schema, "fp8route.samples/1") != 0)
-        return reject(reader, "schema fp8route.samples/1: this file is of another version");
-    if (strlen(id) >= sizeof samples->runs->id)
-        return reject(reader, "a run of at most 39 bytes");
-    int code = add_machine(reader, text, &machine);
-    if (code != FP8R_EXIT_GOOD)
-        return code;
+    for (int i = 0; i < samples->run_count; i++) {
+        if (strcmp(samples->runs[i].id, run->id) != 0)
+            continue;
+        if (samples->runs[i].machine != run->machine || samples->runs[i].seed != run->seed)
+            return reject(reader, "a run of its own name: another run has this one's, on another machine or of another "
+                                  "seed");
+        reader->run = i;
+        return FP8R_EXIT_GOOD;
+    }
     void *grown = realloc(samples->runs, (size_t)(samples->run_count + 1) * sizeof *samples->runs);
     if (!grown)
         return no_memory(reader);
     samples->runs = grown;
-    struct sample_run *run = &samples->runs[samples->run_count];
-    *run = (struct sample_run){.machine = machine, .seed = (uint64_t)seed, .margin = margin};
-    snprintf(run->id, sizeof run->id, "%s", id);
+    samples->runs[samples->run_count] = *run;
     reader->run = samples->run_count++;
-    reader->case_count = 0;
     return FP8R_EXIT_GOOD;
+}
+
+static int add_run(struct reader *reader, json_t *object)
+{
+    const char *id, *schema, *text;
+    json_int_t seed;
+    struct sample_run run = {0};
+    if (json_unpack(object, "{s:s, s:s, s:s, s:I, s:F}", "schema", &schema, "run", &id, "machine", &text, "seed", &seed,
+                    "margin", &run.margin) != 0)
+        return reject(reader, "a run's fields: schema, run, machine, seed, margin");
+    if (strcmp(schema, "fp8route.samples/1") != 0)
+        return reject(reader, "schema fp8route.samples/1: this file is of another version");
+    if (strlen(id) >= sizeof run.id)
+        return reject(reader, "a run of at most 39 bytes");
+    snprintf(run.id, sizeof run.id, "%s", id);
+    run.seed = (uint64_t)seed;
+    int code = add_machine(reader, text, id, &run.machine);
+    if (code == FP8R_EXIT_GOOD)
+        code = find_run(reader, &run);
+    reader->case_count = 0;
+    return code;
 }
 
 /* ---- Cases ---- */
@@ -192,7 +170,7 @@ static int add_run(struct reader *reader, json_t *object)
 static int read_candidates(struct reader *reader, json_t *list, struct sample_case *it)
 {
     size_t count = json_array_size(list);
-    if (count == 0 || count > CANDIDATES_MAX)
+    if (count == 0 || count > SAMPLE_CANDIDATES_MAX)
         return reject(reader, "a case's candidates: an array of 1 to 4096");
     it->candidates = calloc(count, sizeof *it->candidates);
     if (!it->candidates)
@@ -254,9 +232,17 @@ static int add_case(struct reader *reader, json_t *object)
         code = no_memory(reader);
     if (code != FP8R_EXIT_GOOD || known)
         free(it.candidates);
+    if (code == FP8R_EXIT_GOOD && known && it.weight > known->weight)
+        known->weight = it.weight;
     if (code == FP8R_EXIT_GOOD)
         reader->cases[reader->case_count++] = known ? (size_t)(known - samples->cases) : samples->case_count - 1;
     return code;
+}
+
+/* Of what several runs say of one thing the newest holds, in whatever order they are read. */
+static bool is_older(const struct reader *reader, int said_by)
+{
+    return strcmp(reader->samples->runs[said_by].id, reader->samples->runs[reader->run].id) > 0;
 }
 
 static int add_dropped(struct reader *reader, json_t *object)
@@ -269,6 +255,9 @@ static int add_dropped(struct reader *reader, json_t *object)
     struct sample_candidate *candidate = locate(reader, number, which, &it);
     if (!candidate)
         return reject(reader, "a case and a candidate that an earlier line of this run announced");
+    if (*candidate->dropped && is_older(reader, candidate->dropped_run))
+        return FP8R_EXIT_GOOD;
+    candidate->dropped_run = reader->run;
     snprintf(candidate->dropped, sizeof candidate->dropped, "%s", why);
     return FP8R_EXIT_GOOD;
 }
@@ -282,7 +271,10 @@ static int add_done(struct reader *reader, json_t *object)
         return reject(reader, "the fields case, noisy");
     if (!locate(reader, number, 0, &it))
         return reject(reader, "a case that an earlier line of this run announced");
+    if (it->is_done && is_older(reader, it->done_run))
+        return FP8R_EXIT_GOOD;
     it->is_done = true;
+    it->done_run = reader->run;
     it->is_noisy = noisy != 0;
     return FP8R_EXIT_GOOD;
 }
@@ -341,7 +333,7 @@ static int read_lines(struct reader *reader, FILE *file)
     return code;
 }
 
-int samples_read(struct samples *samples, const char *path, struct fp8r_tool_error *error)
+int samples_read_lines(struct samples *samples, const char *path, struct fp8r_tool_error *error)
 {
     struct reader reader = {.samples = samples, .path = path, .run = -1, .error = error};
     FILE *file = fopen(path, "re");
