@@ -1,0 +1,88 @@
+/* The Python form: dictionaries and a lookup, no imports.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "tune/route_source.h"
+
+static const char tables_head[] =
+    "\n"
+    "# options -> (batch, n, k) -> what also serves more rows than were measured (None: not known), and the measured rows:\n"
+    "# first, last, backend, config, clear\n"
+    "_$_FAMILIES = {\n";
+
+static const char lookup[] =
+    "}\n"
+    "\n"
+    "\n"
+    "def _$_at(family, m):\n"
+    "    for segment in family[1]:\n"
+    "        if segment[0] <= m <= segment[1]:\n"
+    "            return segment\n"
+    "    return None\n"
+    "\n"
+    "\n"
+    "def _$_between(families, batch, m, n, k, axis):\n"
+    "    \"\"\"The backend that the nearest families on both sides both clearly name at this m. axis: 1 is n, 2 is k.\"\"\"\n"
+    "    wanted = (batch, n, k)\n"
+    "    at = wanted[axis]\n"
+    "    below = above = None\n"
+    "    for sizes in families:\n"
+    "        if any(sizes[i] != wanted[i] for i in range(3) if i != axis):\n"
+    "            continue\n"
+    "        if at - at // 3 <= sizes[axis] < at:\n"
+    "            below = sizes if below is None else max(below, sizes)\n"
+    "        elif at < sizes[axis] <= at + at // 2:\n"
+    "            above = sizes if above is None else min(above, sizes)\n"
+    "    if below is None or above is None:\n"
+    "        return None\n"
+    "    one, other = _$_at(families[below], m), _$_at(families[above], m)\n"
+    "    if one is None or other is None or not one[4] or not other[4] or one[2] != other[2]:\n"
+    "        return None\n"
+    "    return one[2]\n"
+    "\n"
+    "\n"
+    "def $(options, batch, m, n, k):\n"
+    "    \"\"\"(backend, config, source), config None for the backend's own pick; or None: no route.\"\"\"\n"
+    "    families = _$_FAMILIES.get(options, {})\n"
+    "    family = families.get((batch, n, k))\n"
+    "    segment = _$_at(family, m) if family else None\n"
+    "    if segment:\n"
+    "        return segment[2], segment[3], \"route\"\n"
+    "    if family and family[0] and m > family[1][-1][1]:\n"
+    "        return family[0], None, \"extrapolated\"\n"
+    "    for axis in (1, 2):\n"
+    "        backend = _$_between(families, batch, m, n, k, axis)\n"
+    "        if backend:\n"
+    "            return backend, None, \"neighbour\"\n"
+    "    return None\n";
+
+static void print_family(const struct fp8r_source_family *family, FILE *stream)
+{
+    const struct fp8r_key *key = &family->entry->key;
+    const char *quote = family->beyond ? "\"" : "";
+    fprintf(stream, "        (%lld, %lld, %lld): (%s%s%s, (\n", (long long)key->batch, (long long)key->n,
+            (long long)key->k, quote, family->beyond ? family->beyond : "None", quote);
+    for (int i = 0; i < family->entry->segment_count; i++) {
+        const struct fp8r_segment *it = &family->entry->segments[i];
+        fprintf(stream, "            (%lld, %lld, \"%s\", \"%s\", %s),\n", (long long)it->m_first, (long long)it->m_last,
+                it->backend, it->config, it->is_clear ? "True" : "False");
+    }
+    fprintf(stream, "        )),\n");
+}
+
+void fp8r_source_print_python(const struct fp8r_source *source, FILE *stream)
+{
+    int kind = -1;
+    fprintf(stream, "# Backends for FP8 matrix products by their sizes, as measured.\n#\n");
+    fp8r_source_print_head(source, stream, "# ");
+    fp8r_source_print(source, stream, tables_head);
+    for (size_t i = 0; i < source->count; i++) {
+        const struct fp8r_source_family *family = source->families[i];
+        if (family->kind != kind)
+            fprintf(stream, "%s    \"%s\": {\n", kind >= 0 ? "    },\n" : "", family->options);
+        kind = family->kind;
+        print_family(family, stream);
+    }
+    fprintf(stream, "    },\n");
+    fp8r_source_print(source, stream, lookup);
+}
