@@ -33,6 +33,13 @@ static int no_memory(const struct reader *reader)
     return fp8r_tool_error_memory(reader->error, "samples");
 }
 
+/* What the library says of a part of the line. */
+static int pass_on(const struct reader *reader, fp8r_status status)
+{
+    int code = status == FP8R_ERROR_OUT_OF_MEMORY ? FP8R_EXIT_INTERNAL : FP8R_EXIT_BAD_DATA;
+    return fp8r_tool_error_set(reader->error, code, "%s, line %ld: %s", reader->path, reader->line, fp8r_last_error());
+}
+
 /* ---- Samples ---- */
 
 /* The case of a number of the present run, and the candidate in it. */
@@ -98,9 +105,9 @@ static int add_machine(struct reader *reader, const char *text, const char *id, 
 {
     struct samples *samples = reader->samples;
     struct fp8r_route_file file;
-    if (fp8r_route_file_parse("machine", text, strlen(text), &file) != FP8R_OK)
-        return fp8r_tool_error_set(reader->error, FP8R_EXIT_BAD_DATA, "%s, line %ld: the machine's header: %s",
-                                   reader->path, reader->line, fp8r_last_error());
+    fp8r_status status = fp8r_route_file_parse("machine", text, strlen(text), &file);
+    if (status != FP8R_OK)
+        return pass_on(reader, status);
     for (*machine = 0; *machine < samples->machine_count; (*machine)++) {
         struct fp8r_route_file *known = &samples->machines[*machine], old = file;
         if (!is_same_machine(known, &file))
@@ -202,10 +209,11 @@ static int read_case(struct reader *reader, json_t *object, struct sample_case *
         return reject(reader, "the next case number of this run");
     if (!(it->weight > 0) || strlen(problem) >= sizeof it->problem)
         return reject(reader, "a weight above 0 and a problem of at most 255 bytes");
-    if (fp8r_matmul_parse(problem, &matmul) != FP8R_OK ||
-        fp8r_product_init(&matmul, FP8R_DATA_IGNORED, &product) != FP8R_OK)
-        return fp8r_tool_error_set(reader->error, FP8R_EXIT_BAD_DATA, "%s, line %ld: %s", reader->path, reader->line,
-                                   fp8r_last_error());
+    fp8r_status status = fp8r_matmul_parse(problem, &matmul);
+    if (status == FP8R_OK)
+        status = fp8r_product_init(&matmul, FP8R_DATA_IGNORED, &product);
+    if (status != FP8R_OK)
+        return pass_on(reader, status);
     snprintf(it->problem, sizeof it->problem, "%s", problem);
     it->machine = reader->samples->runs[reader->run].machine;
     fp8r_key_init(&product.problem, reader->samples->machines[it->machine].mode, &it->key);
