@@ -117,6 +117,33 @@ void fp8r_json_close(struct fp8r_json *json)
     *json = (struct fp8r_json){0};
 }
 
+bool fp8r_json_text(const json_t *object, const char *key, const char **text)
+{
+    *text = json_string_value(json_object_get(object, key));
+    return *text != NULL;
+}
+
+bool fp8r_json_integer(const json_t *object, const char *key, int64_t *integer)
+{
+    const json_t *value = json_object_get(object, key);
+    *integer = json_integer_value(value);
+    return json_is_integer(value);
+}
+
+bool fp8r_json_number(const json_t *object, const char *key, double *number)
+{
+    const json_t *value = json_object_get(object, key);
+    *number = json_number_value(value);
+    return json_is_number(value);
+}
+
+bool fp8r_json_boolean(const json_t *object, const char *key, bool *boolean)
+{
+    const json_t *value = json_object_get(object, key);
+    *boolean = json_is_true(value);
+    return json_is_boolean(value);
+}
+
 const char *fp8r_json_kind(const json_t *value)
 {
     if (value == NULL) return "missing";

@@ -13,7 +13,6 @@
 #include "scratch.h"
 #include "tune/analysis.h"
 #include "tune/build.h"
-#include "tune/sample_files.h"
 
 static const struct maker_machine two = {2, "openblas 0.3.21", "2026-11-29", NULL};
 static struct fp8r_tool_error failure;
@@ -36,7 +35,7 @@ static int build(const char *const *paths, size_t count, int64_t wanted, char **
     struct samples samples = {0};
     struct fp8r_route_file file;
     struct fp8r_build_summary summary;
-    int machine = -1, code = samples_read_files(&samples, paths, count, &failure);
+    int machine = -1, code = samples_read_paths(&samples, paths, count, &failure);
     if (code == 0) code = fp8r_build_choose(&samples, wanted, &machine, &failure);
     if (code == 0) code = fp8r_build_routes(&samples, machine, &file, &summary, &failure);
     if (code == 0) {
@@ -325,26 +324,29 @@ static void without_a_default_the_fastest_is_taken(void **state)
     free(text);
 }
 
-/* ---- Files ---- */
-
+/* A folder stands for its *.jsonl; an empty one holds nothing. */
 static void folders_stand_for_their_files(void **state)
 {
     (void)state;
-    struct fp8r_sample_files files = {0};
-    assert_int_equal(mkdir(scratch_path("d"), 0755), 0);
-    assert_int_equal(fp8r_sample_files_add(&files, scratch_path("d"), &failure), FP8R_EXIT_BAD_DATA);
-    expect_line("no sample file (*.jsonl) in this folder");
-    static const char *const names[] = {"d/b.jsonl", "d/a.jsonl", "d/.c.jsonl", "d/d.txt", "d/.jsonl"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) scratch_write(scratch_path(names[i]), "", 0);
-    assert_int_equal(fp8r_sample_files_add(&files, scratch_path("d/"), &failure), 0);
-    assert_int_equal(fp8r_sample_files_add(&files, scratch_path("d/d.txt"), &failure), 0);
-    assert_int_equal(files.count, 3);
-    assert_string_equal(files.paths[0], scratch_path("d/a.jsonl"));
-    assert_string_equal(files.paths[1], scratch_path("d/b.jsonl"));
-    assert_string_equal(files.paths[2], scratch_path("d/d.txt"));
-    assert_int_equal(fp8r_sample_files_add(&files, scratch_path("nothing"), &failure), FP8R_EXIT_BAD_DATA);
+    const char *names[FILES], *folder = scratch_path("folder");
+    char *text = NULL, *many, *one;
+    assert_int_equal(mkdir(folder, 0755), 0);
+    assert_int_equal(build(&folder, 1, 0, &text), FP8R_EXIT_UNMEASURED);
+    write_runs(names);
+    for (int i = 0; i < FILES; i++) {
+        char path[64];
+        (void)snprintf(path, sizeof path, "folder/%c.jsonl", 'a' + (i + 2) % FILES);
+        assert_int_equal(link(names[i], scratch_path(path)), 0);
+    }
+    scratch_write(scratch_path("folder/notes.txt"), "{", 1);
+    many = built(names, FILES);
+    one = built(&folder, 1);
+    assert_string_equal(many, one);
+    free(many);
+    free(one);
+    folder = scratch_path("nothing");
+    assert_int_equal(build(&folder, 1, 0, &text), FP8R_EXIT_BAD_DATA);
     expect_line("cannot be opened");
-    fp8r_sample_files_fini(&files);
 }
 
 /* Pairs are found in whatever order both lists are, and in long ones that share nothing without comparing all with all. */

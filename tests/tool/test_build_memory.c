@@ -14,7 +14,6 @@
 #include "scratch.h"
 #include "tune/build.h"
 #include "tune/route_source.h"
-#include "tune/sample_files.h"
 #include "tune/table_diff.h"
 #include "tune/table_merge.h"
 
@@ -93,17 +92,14 @@ static void write_samples(void)
 
 static int build_routes(struct fp8r_tool_error *error)
 {
-    struct fp8r_sample_files files = {0};
     struct samples samples = {0};
     struct fp8r_route_file routes;
     struct fp8r_build_summary summary;
-    int machine = 0, code = fp8r_sample_files_add(&files, scratch_path("d"), error);
-    if (code == 0) code = samples_read_files(&samples, (const char *const *)files.paths, files.count, error);
+    int machine = 0, code = samples_read_path(&samples, scratch_path("d"), error);
     if (code == 0) code = fp8r_build_choose(&samples, 0, &machine, error);
     if (code == 0) code = fp8r_build_routes(&samples, machine, &routes, &summary, error);
     if (code == 0) fp8r_route_file_fini(&routes);
     samples_fini(&samples);
-    fp8r_sample_files_fini(&files);
     return code;
 }
 

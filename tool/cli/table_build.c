@@ -7,11 +7,9 @@
 #include "cli/output.h"
 #include "cli/table.h"
 #include "tune/build.h"
-#include "tune/sample_files.h"
 
 /* Everything of one build. */
 struct build {
-    struct fp8r_sample_files files;
     struct samples samples;
     int machine;
     struct fp8r_route_file routes;
@@ -24,7 +22,7 @@ static int print_json(const struct build *build, const char *out, struct fp8r_to
     const struct {
         const char *name;
         size_t count;
-    } counts[] = {{"file_count", build->files.count},   {"run_count", (size_t)summary->runs},
+    } counts[] = {{"run_count", (size_t)summary->runs},
                   {"sample_count", summary->samples},   {"case_count", summary->cases},
                   {"noisy_count", summary->noisy},      {"unfinished_count", summary->unfinished},
                   {"family_count", summary->families},  {"segment_count", summary->segments}};
@@ -65,21 +63,11 @@ static void print_text(const struct build *build, const char *out)
                 it->unfinished == 1 ? " is" : "s are");
 }
 
-static int read_all(struct build *build, const char *const *files, size_t count, struct fp8r_tool_error *error)
-{
-    int code = FP8R_EXIT_GOOD;
-    for (size_t i = 0; i < count && code == FP8R_EXIT_GOOD; i++)
-        code = fp8r_sample_files_add(&build->files, files[i], error);
-    if (code == FP8R_EXIT_GOOD)
-        code = samples_read_files(&build->samples, (const char *const *)build->files.paths, build->files.count, error);
-    return code;
-}
-
 int fp8r_table_run_build(const struct fp8r_table_arguments *arguments, const char *const *files, size_t count,
                      struct fp8r_tool_error *error)
 {
     struct build build = {0};
-    int code = read_all(&build, files, count, error);
+    int code = samples_read_paths(&build.samples, files, count, error);
     if (code == FP8R_EXIT_GOOD)
         code = fp8r_build_choose(&build.samples, arguments->machine, &build.machine, error);
     if (code == FP8R_EXIT_GOOD)
@@ -92,6 +80,5 @@ int fp8r_table_run_build(const struct fp8r_table_arguments *arguments, const cha
         print_text(&build, arguments->out);
     fp8r_route_file_fini(&build.routes);
     samples_fini(&build.samples);
-    fp8r_sample_files_fini(&build.files);
     return code;
 }

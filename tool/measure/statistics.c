@@ -30,27 +30,26 @@ double fp8r_median(const double *sorted, size_t count)
     return fp8r_quantile(sorted, count, 0.5);
 }
 
-/* P(a binomial of count halves is below `rank`) for rank <= count / 2; from logarithms, so that 2^-count may
- * be tiny. */
-static double binomial_below(size_t count, size_t rank)
+/* P(a binomial of count halves is k); from logarithms, so that 2^-count may be tiny. */
+static double binomial_at(size_t count, size_t at)
 {
-    double sum = 0, n = (double)count;
-    for (size_t i = 0; i < rank; i++) {
-        double k = (double)i;
-        sum += exp(lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) - n * log(2));
-    }
-    return sum;
+    double n = (double)count, k = (double)at;
+    return exp(lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) - n * log(2));
 }
 
 /* The interval from the rank-th smallest to the rank-th largest misses with 2 P(B < rank). */
 struct fp8r_interval fp8r_median_interval(const double *sorted, size_t count, double coverage)
 {
     size_t rank = 1;
-    while (rank + 1 <= (count + 1) / 2 && 1 - 2 * binomial_below(count, rank + 1) >= coverage)
+    double below = binomial_at(count, 0); /* P(B < rank) */
+    while (rank + 1 <= (count + 1) / 2) {
+        double next = below + binomial_at(count, rank);
+        if (1 - 2 * next < coverage) break;
+        below = next;
         rank++;
-    return (struct fp8r_interval){.low = sorted[rank - 1],
-                                  .high = sorted[count - rank],
-                                  .coverage = fmax(0, 1 - 2 * binomial_below(count, rank))};
+    }
+    return (struct fp8r_interval){
+        .low = sorted[rank - 1], .high = sorted[count - rank], .coverage = fmax(0, 1 - 2 * below)};
 }
 
 struct fp8r_ratio fp8r_paired_ratio(const double *numerators, const double *denominators, size_t count,

@@ -154,10 +154,11 @@ static int find_run(struct reader *reader, const struct sample_run *run)
 static int add_run(struct reader *reader, json_t *object)
 {
     const char *id, *schema, *text;
-    json_int_t seed;
+    int64_t seed;
     struct sample_run run = {0};
-    if (json_unpack(object, "{s:s, s:s, s:s, s:I, s:F}", "schema", &schema, "run", &id, "machine", &text, "seed", &seed,
-                    "margin", &run.margin) != 0)
+    if (!fp8r_json_text(object, "schema", &schema) || !fp8r_json_text(object, "run", &id) ||
+        !fp8r_json_text(object, "machine", &text) || !fp8r_json_integer(object, "seed", &seed) ||
+        !fp8r_json_number(object, "margin", &run.margin))
         return reject(reader, "a run's fields: schema, run, machine, seed, margin");
     if (strcmp(schema, "fp8route.samples/1") != 0)
         return reject(reader, "schema fp8route.samples/1: this file is of another version");
@@ -186,7 +187,8 @@ static int read_candidates(struct reader *reader, json_t *list, struct sample_ca
     for (size_t i = 0; i < count; i++) {
         const char *name, *rev;
         struct sample_candidate *candidate = &it->candidates[i];
-        if (json_unpack(json_array_get(list, i), "{s:s, s:s}", "name", &name, "rev", &rev) != 0 ||
+        const json_t *item = json_array_get(list, i);
+        if (!fp8r_json_text(item, "name", &name) || !fp8r_json_text(item, "rev", &rev) ||
             strlen(name) >= sizeof candidate->name || strlen(rev) >= sizeof candidate->rev)
             return reject(reader, "a candidate's name and rev");
         snprintf(candidate->name, sizeof candidate->name, "%s", name);
@@ -198,14 +200,14 @@ static int read_candidates(struct reader *reader, json_t *list, struct sample_ca
 static int read_case(struct reader *reader, json_t *object, struct sample_case *it)
 {
     const char *problem;
-    json_t *list;
-    json_int_t number, fallback;
+    json_t *list = json_object_get(object, "candidates");
+    int64_t number, fallback;
     fp8r_matmul matmul;
     struct fp8r_product product;
-    if (json_unpack(object, "{s:I, s:s, s:F, s:I, s:o}", "case", &number, "problem", &problem, "weight", &it->weight,
-                    "default", &fallback, "candidates", &list) != 0)
+    if (!fp8r_json_integer(object, "case", &number) || !fp8r_json_text(object, "problem", &problem) ||
+        !fp8r_json_number(object, "weight", &it->weight) || !fp8r_json_integer(object, "default", &fallback) || !list)
         return reject(reader, "a case's fields: case, problem, weight, default, candidates");
-    if (number != (json_int_t)reader->case_count)
+    if (number != (int64_t)reader->case_count)
         return reject(reader, "the next case number of this run");
     if (!(it->weight > 0) || strlen(problem) >= sizeof it->problem)
         return reject(reader, "a weight above 0 and a problem of at most 255 bytes");
@@ -255,10 +257,11 @@ static bool is_older(const struct reader *reader, int said_by)
 
 static int add_dropped(struct reader *reader, json_t *object)
 {
-    json_int_t number, which;
+    int64_t number, which;
     const char *why;
     struct sample_case *it;
-    if (json_unpack(object, "{s:I, s:I, s:s}", "case", &number, "candidate", &which, "why", &why) != 0)
+    if (!fp8r_json_integer(object, "case", &number) || !fp8r_json_integer(object, "candidate", &which) ||
+        !fp8r_json_text(object, "why", &why))
         return reject(reader, "the fields case, candidate, why");
     struct sample_candidate *candidate = locate(reader, number, which, &it);
     if (!candidate)
@@ -272,10 +275,10 @@ static int add_dropped(struct reader *reader, json_t *object)
 
 static int add_done(struct reader *reader, json_t *object)
 {
-    json_int_t number;
-    int noisy;
+    int64_t number;
+    bool is_noisy;
     struct sample_case *it;
-    if (json_unpack(object, "{s:I, s:b}", "case", &number, "noisy", &noisy) != 0)
+    if (!fp8r_json_integer(object, "case", &number) || !fp8r_json_boolean(object, "noisy", &is_noisy))
         return reject(reader, "the fields case, noisy");
     if (!locate(reader, number, 0, &it))
         return reject(reader, "a case that an earlier line of this run announced");
@@ -283,7 +286,7 @@ static int add_done(struct reader *reader, json_t *object)
         return FP8R_EXIT_GOOD;
     it->is_done = true;
     it->done_run = reader->run;
-    it->is_noisy = noisy != 0;
+    it->is_noisy = is_noisy;
     return FP8R_EXIT_GOOD;
 }
 
@@ -303,7 +306,8 @@ static int read_object(struct reader *reader, const char *line)
     if (code != FP8R_EXIT_GOOD)
         return code;
     json_t *object = json.root;
-    (void)json_unpack(object, "{s:s}", "record", &record);
+    if (!fp8r_json_text(object, "record", &record))
+        record = "";
     size_t i = 0;
     while (i < sizeof records / sizeof *records && strcmp(records[i].record, record) != 0)
         i++;
