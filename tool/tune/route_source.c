@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <fp8route/fp8route.h>
+#include <fp8route/backend.h>
 
+#include "base/dtype.h"
+#include "problem/grammar.h"
 #include "tool_status.h"
 #include "tune/build.h"
 
@@ -77,13 +79,64 @@ static const char *backend_beyond(const struct fp8r_entry *entry)
     return NULL;
 }
 
-static int kind_of(struct fp8r_source *source, const char *options)
+/* Of two pitches along one extent the smaller element is the harder to align. */
+static void add_pitch(int *bytes, int element)
+{
+    *bytes = *bytes == 0 || element < *bytes ? element : *bytes;
+}
+
+static struct fp8r_export_kind make_kind(const struct fp8r_key *key, const char *options)
+{
+    struct fp8r_export_kind kind = {.options = options, .align = 16};
+    int a = (int)fp8r_dtype_bytes(key->dtype_a), b = (int)fp8r_dtype_bytes(key->dtype_b);
+    int out = (int)fp8r_dtype_bytes(key->dtype_out);
+    if (key->layout_a == FP8R_LAYOUT_INNER)
+        add_pitch(&kind.k_bytes, a);
+    if (key->layout_a == FP8R_LAYOUT_OUTER)
+        add_pitch(&kind.m_bytes, a);
+    if (key->layout_b == FP8R_LAYOUT_INNER)
+        add_pitch(&kind.k_bytes, b);
+    if (key->layout_b == FP8R_LAYOUT_OUTER)
+        add_pitch(&kind.n_bytes, b);
+    if (key->layout_out == FP8R_LAYOUT_INNER)
+        add_pitch(&kind.n_bytes, out);
+    if (key->layout_out == FP8R_LAYOUT_OUTER)
+        add_pitch(&kind.m_bytes, out);
+    if (strstr(options, ":align=")) /* written only where it is less than the sizes would have it */
+        kind.align = key->align_bytes;
+    return kind;
+}
+
+static int kind_of(struct fp8r_export *source, const struct fp8r_key *key, const char *options)
 {
     for (int i = 0; i < source->kind_count; i++)
-        if (strcmp(source->kinds[i], options) == 0)
+        if (strcmp(source->kinds[i].options, options) == 0)
             return i;
-    source->kinds[source->kind_count] = options;
+    source->kinds[source->kind_count] = make_kind(key, options);
     return source->kind_count++;
+}
+
+/* What the library takes a family's member of one row for. */
+static int find_one_row(const struct fp8r_export *source, const struct fp8r_export_family *family, int *kind,
+                        struct fp8r_tool_error *error)
+{
+    fp8r_matmul member;
+    struct fp8r_product product;
+    struct fp8r_key key;
+    char text[FP8R_FAMILY_BYTES];
+    fp8r_status status = fp8r_family_member(family->text, 1, &member);
+    if (status == FP8R_OK)
+        status = fp8r_product_init(&member, FP8R_DATA_IGNORED, &product);
+    if (status == FP8R_OK) {
+        fp8r_key_init(&product.problem, family->entry->key.mode, &key);
+        status = fp8r_family_format(&key, text, sizeof text);
+    }
+    if (status != FP8R_OK)
+        return fp8r_tool_status(error, status);
+    *kind = source->kind_count - 1;
+    while (*kind >= 0 && strcmp(source->kinds[*kind].options, text + strcspn(text, ":")) != 0)
+        (*kind)--;
+    return FP8R_EXIT_GOOD;
 }
 
 static int order(int64_t a, int64_t b)
@@ -93,8 +146,8 @@ static int order(int64_t a, int64_t b)
 
 static int compare_families(const void *a, const void *b)
 {
-    const struct fp8r_source_family *one = *(struct fp8r_source_family *const *)a;
-    const struct fp8r_source_family *other = *(struct fp8r_source_family *const *)b;
+    const struct fp8r_export_family *one = *(struct fp8r_export_family *const *)a;
+    const struct fp8r_export_family *other = *(struct fp8r_export_family *const *)b;
     const struct fp8r_key *x = &one->entry->key, *y = &other->entry->key;
     const int orders[] = {order(one->kind, other->kind), order(x->batch, y->batch), order(x->n, y->n), order(x->k, y->k)};
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
@@ -103,7 +156,7 @@ static int compare_families(const void *a, const void *b)
     return 0;
 }
 
-static int gather(struct fp8r_source *source, struct fp8r_tool_error *error)
+static int gather(struct fp8r_export *source, struct fp8r_tool_error *error)
 {
     const struct fp8r_table *table = &source->file->table;
     int code = FP8R_EXIT_GOOD;
@@ -113,21 +166,23 @@ static int gather(struct fp8r_source *source, struct fp8r_tool_error *error)
     if (!source->all || !source->families || !source->kinds)
         return fp8r_tool_error_memory(error, "the source of routes");
     for (size_t i = 0; i < table->count && code == FP8R_EXIT_GOOD; i++) {
-        struct fp8r_source_family *family = &source->all[i];
+        struct fp8r_export_family *family = &source->all[i];
         family->entry = &table->entries[i];
         family->beyond = backend_beyond(family->entry);
         code = fp8r_tool_status(error, fp8r_entry_family(family->entry, family->text));
         family->options = family->text + strcspn(family->text, ":");
-        family->kind = kind_of(source, family->options);
+        family->kind = kind_of(source, &family->entry->key, family->options);
         source->families[source->count++] = family;
     }
+    for (size_t i = 0; i < source->count && code == FP8R_EXIT_GOOD; i++)
+        code = find_one_row(source, source->families[i], &source->kinds[source->families[i]->kind].one_row, error);
     qsort(source->families, source->count, sizeof *source->families, compare_families);
     return code;
 }
 
 /* ---- Printing ---- */
 
-void fp8r_source_print(const struct fp8r_source *source, FILE *stream, const char *text)
+void fp8r_export_print(const struct fp8r_export *source, FILE *stream, const char *text)
 {
     for (; *text; text++) {
         if (*text == '$')
@@ -156,7 +211,7 @@ static void print_line(FILE *stream, const char *prefix, const char *name, const
     print_comment(stream, line);
 }
 
-void fp8r_source_print_head(const struct fp8r_source *source, FILE *stream, const char *prefix)
+void fp8r_export_print_head(const struct fp8r_export *source, FILE *stream, const char *prefix)
 {
     static const char *const lines[] = {
         "Answers what the route file decides on that machine, where every backend that it names can run the product:",
@@ -183,7 +238,7 @@ void fp8r_source_print_head(const struct fp8r_source *source, FILE *stream, cons
         fprintf(stream, "%s%s\n", prefix, lines[i]);
 }
 
-static int print_text(const struct fp8r_source *source, enum fp8r_language language, char **text,
+static int print_text(const struct fp8r_export *source, enum fp8r_language language, char **text,
                       struct fp8r_tool_error *error)
 {
     char *made = NULL;
@@ -192,9 +247,9 @@ static int print_text(const struct fp8r_source *source, enum fp8r_language langu
     if (!stream)
         return fp8r_tool_error_memory(error, "the source of routes");
     if (language == FP8R_LANGUAGE_C)
-        fp8r_source_print_c(source, stream);
+        fp8r_export_print_c(source, stream);
     else
-        fp8r_source_print_python(source, stream);
+        fp8r_export_print_python(source, stream);
     bool is_short = ferror(stream) != 0;
     is_short |= fclose(stream) != 0;
     if (is_short) {
@@ -208,7 +263,7 @@ static int print_text(const struct fp8r_source *source, enum fp8r_language langu
 int fp8r_route_source(const struct fp8r_route_file *file, enum fp8r_language language, const char *function, char **text,
                       struct fp8r_tool_error *error)
 {
-    struct fp8r_source source = {.file = file, .function = function};
+    struct fp8r_export source = {.file = file, .function = function};
     int code = check_name(function, error);
     if (code == FP8R_EXIT_GOOD && file->table.count == 0)
         code = fp8r_tool_error_set(error, FP8R_EXIT_UNMEASURED, "the route file has no entries: nothing to export");

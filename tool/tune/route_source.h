@@ -23,7 +23,7 @@ int fp8r_route_source(const struct fp8r_route_file *file, enum fp8r_language lan
 
 /* ---- Between the files of this part ---- */
 
-struct fp8r_source_family {
+struct fp8r_export_family {
     const struct fp8r_entry *entry;
     char text[FP8R_FAMILY_BYTES];
     const char *options; /* in the text, behind its sizes: "" or ":fp16:tensor" */
@@ -31,22 +31,30 @@ struct fp8r_source_family {
     const char *beyond; /* the backend that also serves rows above all measured ones; NULL where that is not known */
 };
 
-struct fp8r_source {
+/* Families that differ in their sizes alone. A key also holds an alignment: the least of `align` and of the pitches, each
+ * so many bytes times its extent (0: no packed operand has such a pitch). */
+struct fp8r_export_kind {
+    const char *options;
+    int m_bytes, n_bytes, k_bytes, align;
+    int one_row; /* the kind that products of a single row belong to: their order of memory does not show; -1 = no such */
+};
+
+struct fp8r_export {
     const struct fp8r_route_file *file;
     const char *function;
-    struct fp8r_source_family *all, **families; /* families: by kind, batch, N and K */
+    struct fp8r_export_family *all, **families; /* families: by kind, batch, N and K */
     size_t count;
-    const char **kinds; /* the different options */
+    struct fp8r_export_kind *kinds; /* by first appearance; no two of equal options */
     int kind_count;
 };
 
 /* Prints text in which $ stands for the function's name. */
-void fp8r_source_print(const struct fp8r_source *source, FILE *stream, const char *text);
+void fp8r_export_print(const struct fp8r_export *source, FILE *stream, const char *text);
 
 /* What is at the head of both: a line of text a line, each behind the prefix. */
-void fp8r_source_print_head(const struct fp8r_source *source, FILE *stream, const char *prefix);
+void fp8r_export_print_head(const struct fp8r_export *source, FILE *stream, const char *prefix);
 
-void fp8r_source_print_c(const struct fp8r_source *source, FILE *stream);
-void fp8r_source_print_python(const struct fp8r_source *source, FILE *stream);
+void fp8r_export_print_c(const struct fp8r_export *source, FILE *stream);
+void fp8r_export_print_python(const struct fp8r_export *source, FILE *stream);
 
 #endif

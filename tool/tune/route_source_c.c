@@ -17,7 +17,11 @@ static const char declarations[] =
     "/* 1 and the choice, or 0: no route. */\n"
     "int $(int kind, int64_t batch, int64_t m, int64_t n, int64_t k, struct $_choice *choice);\n"
     "\n"
-    "static const char *const $_kinds[] = {\n";
+    "static const struct $_kind {\n"
+    "    const char *options;\n"
+    "    int m_bytes, n_bytes, k_bytes, align; /* of pitches, times the extent; 0: none */\n"
+    "    int one_row; /* the kind that products of one row belong to; -1: not measured */\n"
+    "} $_kinds[] = {\n";
 
 static const char segments_head[] =
     "};\n"
@@ -34,6 +38,7 @@ static const char families_head[] =
     "static const struct $_family {\n"
     "    int kind;\n"
     "    int64_t batch, n, k;\n"
+    "    int align; /* the products' */\n"
     "    size_t segment, segment_count; /* into $_segments */\n"
     "    const char *beyond; /* what also serves more rows than were measured; NULL: not known */\n"
     "} $_families[] = { /* ascending */\n";
@@ -46,9 +51,23 @@ static const char lookup[] =
     "int $_kind(const char *options)\n"
     "{\n"
     "    for (int i = 0; i < $_KINDS; i++)\n"
-    "        if (strcmp($_kinds[i], options) == 0)\n"
+    "        if (strcmp($_kinds[i].options, options) == 0)\n"
     "            return i;\n"
     "    return -1;\n"
+    "}\n"
+    "\n"
+    "static int $_limit(int align, int64_t extent, int bytes)\n"
+    "{\n"
+    "    while (bytes > 0 && extent != 1 && extent % align * bytes % align != 0)\n"
+    "        align /= 2;\n"
+    "    return align;\n"
+    "}\n"
+    "\n"
+    "/* What starts of lines have in common, up to 16 bytes. */\n"
+    "static int $_align(const struct $_kind *kind, int64_t m, int64_t n, int64_t k)\n"
+    "{\n"
+    "    int align = $_limit(kind->align, m, kind->m_bytes);\n"
+    "    return $_limit($_limit(align, n, kind->n_bytes), k, kind->k_bytes);\n"
     "}\n"
     "\n"
     "static int $_order(const struct $_family *family, int kind, int64_t batch, int64_t n, int64_t k)\n"
@@ -86,14 +105,16 @@ static const char lookup[] =
     "}\n"
     "\n"
     "/* The backend that the nearest families on both sides, in n or in k, both clearly name at this m. */\n"
-    "static const char *$_between(int kind, int64_t batch, int64_t m, int64_t n, int64_t k, int in_n)\n"
+    "static const char *$_between(int kind, int align, int64_t batch, int64_t m, int64_t n, int64_t k, int in_n)\n"
     "{\n"
     "    int64_t at = in_n ? n : k, lowest = at - at / 3, highest = at > INT64_MAX - at / 2 ? INT64_MAX : at + at / 2;\n"
     "    const struct $_family *below = NULL, *above = NULL;\n"
     "    for (int i = 0; i < $_FAMILIES; i++) {\n"
     "        const struct $_family *family = &$_families[i];\n"
     "        int64_t extent = in_n ? family->n : family->k;\n"
-    "        if (family->kind != kind || family->batch != batch || (in_n ? family->k != k : family->n != n))\n"
+    "        if (family->kind != kind || family->align != align || family->batch != batch)\n"
+    "            continue;\n"
+    "        if (in_n ? family->k != k : family->n != n)\n"
     "            continue;\n"
     "        if (lowest <= extent && extent < at)\n"
     "            below = family;\n"
@@ -118,20 +139,28 @@ static const char lookup[] =
     "\n"
     "int $(int kind, int64_t batch, int64_t m, int64_t n, int64_t k, struct $_choice *choice)\n"
     "{\n"
+    "    if (kind < 0 || kind >= $_KINDS || m < 1 || n < 1 || k < 1)\n"
+    "        return 0;\n"
+    "    kind = m == 1 ? $_kinds[kind].one_row : kind;\n"
+    "    if (kind < 0)\n"
+    "        return 0;\n"
+    "    int align = $_align(&$_kinds[kind], m, n, k);\n"
     "    const struct $_family *family = $_find(kind, batch, n, k);\n"
+    "    if (family && family->align != align)\n"
+    "        family = NULL;\n"
     "    const struct $_segment *segment = family ? $_at(family, m) : NULL;\n"
     "    if (segment)\n"
     "        return $_choose(choice, segment->backend, segment->config, \"route\");\n"
     "    if (family && family->beyond && m > $_segments[family->segment + family->segment_count - 1].last)\n"
     "        return $_choose(choice, family->beyond, NULL, \"extrapolated\");\n"
-    "    const char *between = $_between(kind, batch, m, n, k, 1);\n"
+    "    const char *between = $_between(kind, align, batch, m, n, k, 1);\n"
     "    if (!between)\n"
-    "        between = $_between(kind, batch, m, n, k, 0);\n"
+    "        between = $_between(kind, align, batch, m, n, k, 0);\n"
     "    return between ? $_choose(choice, between, NULL, \"neighbour\") : 0;\n"
     "}\n";
 
 /* Names in files are letters, digits and "_.=-": nothing to escape. The smallest 64-bit number does not occur. */
-static void print_segments(const struct fp8r_source_family *family, FILE *stream)
+static void print_segments(const struct fp8r_export_family *family, FILE *stream)
 {
     fprintf(stream, "    /* %s */\n", family->text);
     for (int i = 0; i < family->entry->segment_count; i++) {
@@ -141,31 +170,32 @@ static void print_segments(const struct fp8r_source_family *family, FILE *stream
     }
 }
 
-static void print_family(const struct fp8r_source_family *family, size_t segment, FILE *stream)
+static void print_family(const struct fp8r_export_family *family, size_t segment, FILE *stream)
 {
     const struct fp8r_key *key = &family->entry->key;
     const char *quote = family->beyond ? "\"" : "";
-    fprintf(stream, "    {%d, INT64_C(%lld), INT64_C(%lld), INT64_C(%lld), %zu, %d, %s%s%s},\n", family->kind,
-            (long long)key->batch, (long long)key->n, (long long)key->k, segment, family->entry->segment_count, quote,
-            family->beyond ? family->beyond : "NULL", quote);
+    fprintf(stream, "    {%d, INT64_C(%lld), INT64_C(%lld), INT64_C(%lld), %d, %zu, %d, %s%s%s},\n", family->kind,
+            (long long)key->batch, (long long)key->n, (long long)key->k, key->align_bytes, segment,
+            family->entry->segment_count, quote, family->beyond ? family->beyond : "NULL", quote);
 }
 
-void fp8r_source_print_c(const struct fp8r_source *source, FILE *stream)
+void fp8r_export_print_c(const struct fp8r_export *source, FILE *stream)
 {
     size_t segment = 0;
     fprintf(stream, "/* Backends for FP8 matrix products by their sizes, as measured.\n *\n");
-    fp8r_source_print_head(source, stream, " * ");
+    fp8r_export_print_head(source, stream, " * ");
     fprintf(stream, " */\n");
-    fp8r_source_print(source, stream, declarations);
+    fp8r_export_print(source, stream, declarations);
     for (int i = 0; i < source->kind_count; i++)
-        fprintf(stream, "    \"%s\",\n", source->kinds[i]);
-    fp8r_source_print(source, stream, segments_head);
+        fprintf(stream, "    {\"%s\", %d, %d, %d, %d, %d},\n", source->kinds[i].options, source->kinds[i].m_bytes,
+                source->kinds[i].n_bytes, source->kinds[i].k_bytes, source->kinds[i].align, source->kinds[i].one_row);
+    fp8r_export_print(source, stream, segments_head);
     for (size_t i = 0; i < source->count; i++)
         print_segments(source->families[i], stream);
-    fp8r_source_print(source, stream, families_head);
+    fp8r_export_print(source, stream, families_head);
     for (size_t i = 0; i < source->count; i++) {
         print_family(source->families[i], segment, stream);
         segment += (size_t)source->families[i]->entry->segment_count;
     }
-    fp8r_source_print(source, stream, lookup);
+    fp8r_export_print(source, stream, lookup);
 }
