@@ -33,7 +33,8 @@ static int export(const struct fp8r_table_arguments *arguments, const struct fp8
     if (code == FP8R_EXIT_GOOD && arguments->common.json)
         code = print_json(arguments, file, function, text, error);
     else if (code == FP8R_EXIT_GOOD && arguments->out)
-        printf("%s: function %s, %zu families\n", arguments->out, function, file->table.count);
+        printf("%s: function %s, %zu famil%s\n", arguments->out, function, file->table.count,
+               file->table.count == 1 ? "y" : "ies");
     free(text);
     return code;
 }

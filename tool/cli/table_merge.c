@@ -50,12 +50,13 @@ static int print_json(const struct fp8r_route_file *merged, const struct fp8r_me
 static void print_text(const struct fp8r_route_file *merged, const struct fp8r_merge_summary *summary, const char *out)
 {
     FILE *stream = out ? stdout : stderr;
-    fprintf(stream, "%s: %zu families\n", out ? out : "fp8route table", merged->table.count);
+    fprintf(stream, "%s: %zu famil%s\n", out ? out : "fp8route table", merged->table.count,
+            merged->table.count == 1 ? "y" : "ies");
     if (summary->contested > 0)
-        fprintf(stream, "%zu of them stand in several files, with different content: build from their samples to use "
-                        "both\n", summary->contested);
+        fprintf(stream, "in several files with different content: %zu (build from their samples to use all of them)\n",
+                summary->contested);
     if (summary->quick_left_out > 0)
-        fprintf(stream, "%zu families were measured only quickly and are left out of the full file: keep that one, too\n",
+        fprintf(stream, "measured only quickly and left out of this full file: %zu (keep the quick file, too)\n",
                 summary->quick_left_out);
 }
 
