@@ -3,7 +3,7 @@
 #ifndef FP8R_DELIVER_H
 #define FP8R_DELIVER_H
 
-#include "route/route_file.h"
+#include "tune/route_build.h"
 #include "tool_error.h"
 
 /* Text to the file, or to standard output where path is NULL. Exit codes: BAD_DATA where it cannot be written. */

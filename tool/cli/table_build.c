@@ -6,7 +6,7 @@
 #include "cli/deliver.h"
 #include "cli/output.h"
 #include "cli/table.h"
-#include "tune/build.h"
+#include "tune/route_build.h"
 
 /* Everything of one build. */
 struct build {

@@ -6,8 +6,8 @@
 #include "cli/table.h"
 #include "cli/text_table.h"
 #include "tool_status.h"
-#include "tune/build.h"
-#include "tune/table_diff.h"
+#include "tune/route_build.h"
+#include "tune/route_diff.h"
 
 /* Both files and what lies between them. */
 struct comparison {

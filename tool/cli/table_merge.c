@@ -9,7 +9,7 @@
 #include "cli/output.h"
 #include "cli/table.h"
 #include "tool_status.h"
-#include "tune/table_merge.h"
+#include "tune/route_merge.h"
 
 static bool holds_samples(const char *path)
 {

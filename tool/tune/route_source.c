@@ -10,7 +10,7 @@
 #include "base/dtype.h"
 #include "problem/grammar.h"
 #include "tool_status.h"
-#include "tune/build.h"
+#include "tune/route_build.h"
 
 int fp8r_language_parse(const char *text, enum fp8r_language *language, struct fp8r_tool_error *error)
 {

@@ -12,7 +12,7 @@
 #include "sample_maker.h"
 #include "scratch.h"
 #include "tune/analysis.h"
-#include "tune/build.h"
+#include "tune/route_build.h"
 
 static const struct maker_machine two = {2, "openblas 0.3.21", "2026-11-29", NULL};
 static struct fp8r_tool_error failure;

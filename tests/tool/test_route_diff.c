@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "tune/table_diff.h"
+#include "tune/route_diff.h"
 
 #define HEAD ROUTE_HEAD("2", "", "full")
 

@@ -1,6 +1,6 @@
 /* Building route files from samples.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "tune/build.h"
+#include "tune/route_build.h"
 
 #include <stdarg.h>
 #include <stdio.h>

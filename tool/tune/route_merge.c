@@ -1,12 +1,12 @@
 /* Merging route files. Every choice between two contents is made by the contents alone, never by where they came from.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "tune/table_merge.h"
+#include "tune/route_merge.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tune/build.h"
+#include "tune/route_build.h"
 
 /* ---- Headers ---- */
 

@@ -1,8 +1,8 @@
 /* Route files of one machine made into one. The same files give the same result in whatever order they are named, and
  * merging again what was merged changes nothing.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP8R_TABLE_MERGE_H
-#define FP8R_TABLE_MERGE_H
+#ifndef FP8R_ROUTE_MERGE_H
+#define FP8R_ROUTE_MERGE_H
 
 #include "route/route_file.h"
 #include "tool_error.h"

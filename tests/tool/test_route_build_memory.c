@@ -12,10 +12,10 @@
 
 #include "sample_maker.h"
 #include "scratch.h"
-#include "tune/build.h"
+#include "tune/route_build.h"
 #include "tune/route_source.h"
-#include "tune/table_diff.h"
-#include "tune/table_merge.h"
+#include "tune/route_diff.h"
+#include "tune/route_merge.h"
 
 static long allocations_left = -1; /* negative: all succeed */
 

@@ -1,7 +1,7 @@
 /* From sample files to a route file: which machine's samples, and what they amount to.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP8R_BUILD_H
-#define FP8R_BUILD_H
+#ifndef FP8R_ROUTE_BUILD_H
+#define FP8R_ROUTE_BUILD_H
 
 #include "tune/samples.h"
 

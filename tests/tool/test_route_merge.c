@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "route_text.h"
 
-#include "tune/table_merge.h"
+#include "tune/route_merge.h"
 
 enum { MOST = 4 };
 static struct fp8r_merge_summary summary;

@@ -1,6 +1,6 @@
 /* Comparing tables.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "tune/table_diff.h"
+#include "tune/route_diff.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* Two tables of routes held against each other, range of M by range of M: what is chosen differently, and what both sides
  * knew when they chose.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP8R_TABLE_DIFF_H
-#define FP8R_TABLE_DIFF_H
+#ifndef FP8R_ROUTE_DIFF_H
+#define FP8R_ROUTE_DIFF_H
 
 #include "route/table.h"
 #include "tool_error.h"
