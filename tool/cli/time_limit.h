@@ -6,6 +6,7 @@
 #include "tool_error.h"
 
 /* option: for the message. text NULL: not given, 0 seconds. Exit codes: USAGE. */
-int fp8r_time_limit_parse(const char *option, const char *text, double *seconds, struct fp8r_tool_error *error);
+int fp8r_time_limit_parse(const char *option, const char *text, double *seconds,
+                          struct fp8r_tool_error *error);
 
 #endif

@@ -104,7 +104,7 @@ static fp8r_status call_single(void *arg, void *stream)
 }
 
 /* Poison goes in, the call is timed, the result comes out into the host's operand. */
-static fp8r_status run_once(struct fp8r_contest *contest, struct fp8r_racer *racer, size_t out_bytes)
+static fp8r_status call_once(struct fp8r_contest *contest, struct fp8r_racer *racer, size_t out_bytes)
 {
     const struct fp8r_measure_device *device = contest->device;
     struct single single = {.racer = racer};
@@ -123,17 +123,21 @@ static fp8r_status run_once(struct fp8r_contest *contest, struct fp8r_racer *rac
     return status;
 }
 
+int fp8r_contest_run(struct fp8r_contest *contest, int index, struct fp8r_tool_error *error)
+{
+    int64_t out_bytes = 0;
+    if (!fp8r_matrix_span_bytes(&contest->member.out, &out_bytes))
+        return fp8r_tool_error_set(error, FP8R_EXIT_INTERNAL, "out spans more bytes than 63 bits count");
+    return fp8r_tool_status(error, call_once(contest, &contest->racers[index], (size_t)out_bytes));
+}
+
 int fp8r_contest_verify(struct fp8r_contest *contest, int index, const struct fp8r_verify_options *options,
                         struct fp8r_tool_error *error)
 {
-    struct fp8r_racer *racer = &contest->racers[index];
     struct fp8r_verdict verdict;
-    int64_t out_bytes = 0;
     int code = FP8R_EXIT_GOOD;
     if (!contest->verifier) code = fp8r_verifier_create(&contest->member, options, &contest->verifier, error);
-    if (code == FP8R_EXIT_GOOD && !fp8r_matrix_span_bytes(&contest->member.out, &out_bytes))
-        code = fp8r_tool_error_set(error, FP8R_EXIT_INTERNAL, "out spans more bytes than 63 bits count");
-    if (code == FP8R_EXIT_GOOD) code = fp8r_tool_status(error, run_once(contest, racer, (size_t)out_bytes));
+    if (code == FP8R_EXIT_GOOD) code = fp8r_contest_run(contest, index, error);
     if (code != FP8R_EXIT_GOOD) return code;
     fp8r_verify(contest->verifier, contest->member.out.data, &verdict);
     if (!verdict.is_good) fp8r_contest_drop(contest, index, FP8R_STANDING_WRONG, "%s", verdict.text);

@@ -56,6 +56,7 @@ struct fp8r_random_problem fp8r_random_problems_next(struct fp8r_random_problems
         if (weights <= problems->weight_bytes_max &&
             2 * weights * (double)drawn.m <= problems->operations_max)
             return drawn;
+        problems->again++;
     }
     return (struct fp8r_random_problem){.m = 1, .n = problems->size_low, .k = problems->size_low};
 }

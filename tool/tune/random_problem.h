@@ -15,6 +15,7 @@ struct fp8r_random_problems {
     int64_t m_high;
     double operations_max; /* 2 M N K */
     double weight_bytes_max;
+    int64_t again; /* drawn again so far */
 };
 
 /* kind: FP8R_DEVICE_*. A CPU gets sizes to 8192 instead of 32768 and M to 512 instead of 16384, at most 2e10

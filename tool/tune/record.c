@@ -53,7 +53,8 @@ static int open_in_memory(struct record *record, const struct fp8r_route_file *h
         samples_fini(samples);
         return fp8r_tool_error_memory(error, "the samples");
     }
-    samples->machines[samples->machine_count++] = *header;
+    samples->machines[samples->machine_count] = *header;
+    samples->machines[samples->machine_count++].table = (struct fp8r_table){0};
     samples->runs[samples->run_count++] = (struct sample_run){.seed = seed, .margin = margin};
     return FP8R_EXIT_GOOD;
 }

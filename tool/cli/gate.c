@@ -1,0 +1,323 @@
+/* fp8route gate: does a route file still hold here?
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/gate_print.h"
+#include "cli/progress.h"
+#include "cli/session.h"
+#include "cli/time_limit.h"
+#include "tool_status.h"
+#include "tune/entrants.h"
+#include "tune/gate.h"
+#include "tune/interrupt.h"
+#include "tune/machine.h"
+#include "tune/unseen.h"
+
+struct gate_arguments {
+    struct fp8r_common common;
+    const char *budget, *samples, *markdown;
+    double share, margin;
+    int64_t unseen, seed;
+};
+
+/* A gate under way. */
+struct work {
+    const struct gate_arguments *arguments;
+    struct fp8r_session session;
+    struct fp8r_measure_device device;
+    struct fp8r_route_file file;
+    struct record record;
+    struct fp8r_progress_line line;
+    struct fp8r_gate_setting setting;
+    char machine[FP8R_MACHINE_TEXT_BYTES];
+    double budget_seconds, share;
+};
+
+static const double default_margin = 0.02;
+
+static void show_progress(void *user, const struct fp8r_progress *progress)
+{
+    struct work *work = user;
+    char what[FP8R_TEXT_BYTES + 32];
+    snprintf(what, sizeof what, "%s M=%" PRId64, progress->family, progress->m);
+    fp8r_progress_show(&work->line, what, progress->share, progress->left_seconds);
+}
+
+static void show_note(void *user, const char *line)
+{
+    (void)user;
+    fp8r_progress_note(line);
+}
+
+/* ---- Opening ---- */
+
+static int read_arguments(struct work *work, struct fp8r_tool_error *error)
+{
+    const struct gate_arguments *arguments = work->arguments;
+    work->share = arguments->share > 0 ? arguments->share : 1;
+    work->setting =
+        (struct fp8r_gate_setting){.path = arguments->common.words.items[0],
+                                   .machine = work->machine,
+                                   .seed = (uint64_t)arguments->seed,
+                                   .margin = arguments->margin > 0 ? arguments->margin : default_margin};
+    if (work->share > 1)
+        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "--share is %g: a share of the routes, at most 1",
+                                   work->share);
+    if (work->setting.margin >= 1)
+        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE,
+                                   "--margin is %g: it must be below 1 (0.02 is 2 %%)", work->setting.margin);
+    if (arguments->common.routes)
+        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE,
+                                   "--routes is not taken here: the routes to hold against are the "
+                                   "first word");
+    return fp8r_time_limit_parse("budget", arguments->budget, &work->budget_seconds, error);
+}
+
+/* What would hide an untuned machine's own choice. */
+static void clear_environment(void)
+{
+    char cleared[64], line[128];
+    fp8r_entrants_clear_environment(cleared, sizeof cleared);
+    if (*cleared) {
+        snprintf(line, sizeof line, "%s: not looked at by the gate, where the routes decide", cleared);
+        fp8r_progress_note(line);
+    }
+}
+
+static int open_record(struct work *work, struct fp8r_tool_error *error)
+{
+    const struct gate_arguments *arguments = work->arguments;
+    struct fp8r_route_file header = {.mode = FP8R_MODE_EAGER, .is_cold = true};
+    int code = arguments->samples ? fp8r_machine_header(work->session.context, &header, error)
+                                  : fp8r_machine_identity(work->session.context, &header.identity, error);
+    if (code == FP8R_EXIT_GOOD)
+        code = record_open(&work->record, arguments->samples, "gate", &header, work->setting.seed,
+                           work->setting.margin, error);
+    if (code == FP8R_EXIT_GOOD) record_forget(&work->record); /* of interest is how it is now */
+    return code;
+}
+
+static int open_all(struct work *work, struct fp8r_tool_error *error)
+{
+    char misfit[256];
+    struct fp8r_identity here;
+    int code = read_arguments(work, error);
+    if (code == FP8R_EXIT_GOOD)
+        code = fp8r_tool_status(error, fp8r_route_file_read(work->setting.path, &work->file));
+    if (code != FP8R_EXIT_GOOD) return code;
+    clear_environment();
+    code = fp8r_session_open(&work->arguments->common, FP8R_NO_ROUTE_FILES, &work->session, error);
+    if (code == FP8R_EXIT_GOOD) code = fp8r_machine_identity(work->session.context, &here, error);
+    if (code != FP8R_EXIT_GOOD) return code;
+    if (!fp8r_identity_fits(&work->file.identity, &here, misfit, sizeof misfit))
+        return fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "%.200s is not of this machine: %s",
+                                   work->setting.path, misfit);
+    fp8r_identity_format(&here, work->machine);
+    fp8r_measure_cpu_init(fp8r_context_device(work->session.context), &work->device);
+    return open_record(work, error);
+}
+
+/* ---- Markdown ---- */
+
+static int fail_markdown(const struct work *work, struct fp8r_tool_error *error)
+{
+    return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "--markdown: %.200s cannot be written: %s",
+                               work->arguments->markdown, strerror(errno));
+}
+
+/* Opened before anything is measured: minutes of work must not end at a folder that is not there. */
+static int open_markdown(const struct work *work, FILE **stream, struct fp8r_tool_error *error)
+{
+    *stream = work->arguments->markdown ? fopen(work->arguments->markdown, "we") : NULL;
+    return work->arguments->markdown && !*stream ? fail_markdown(work, error) : FP8R_EXIT_GOOD;
+}
+
+static int close_markdown(const struct work *work, FILE *stream, struct fp8r_tool_error *error)
+{
+    if (!stream) return FP8R_EXIT_GOOD;
+    bool failed = ferror(stream) != 0;
+    return fclose(stream) != 0 || failed ? fail_markdown(work, error) : FP8R_EXIT_GOOD;
+}
+
+/* ---- The routes ---- */
+
+static int say_routes(const struct work *work, const struct gate_routes *routes, bool is_wrong,
+                      struct fp8r_tool_error *error)
+{
+    size_t counts[GATE_VERDICTS];
+    int code = gate_routes_exit(routes);
+    fp8r_gate_count(routes, counts);
+    if (is_wrong) code = fp8r_exit_worse(code, FP8R_EXIT_FAILED);
+    if (code == FP8R_EXIT_INCONCLUSIVE)
+        return fp8r_tool_error_set(
+            error, code,
+            "inconclusive: the noise leaves %zu routes open; a quieter machine or a wider "
+            "--margin decides them",
+            counts[GATE_INCONCLUSIVE]);
+    if (code == FP8R_EXIT_UNMEASURED)
+        return fp8r_tool_error_set(
+            error, code, "%zu routes of %.200s could not be measured here, %zu were left by the budget",
+            counts[GATE_UNMEASURED], work->setting.path, counts[GATE_LEFT]);
+    return code;
+}
+
+static int print_routes(const struct work *work, struct gate_routes *routes, FILE *markdown,
+                        struct fp8r_tool_error *error)
+{
+    if (routes->count > 0) qsort(routes->items, routes->count, sizeof *routes->items, gate_route_compare);
+    if (markdown) fp8r_gate_print_markdown(&work->setting, routes, markdown);
+    return work->arguments->common.json ? fp8r_gate_print_json(&work->setting, routes, error)
+                                        : fp8r_gate_print_text(&work->setting, routes, error);
+}
+
+static int gate_routes(struct work *work, FILE *markdown, struct fp8r_tool_error *error)
+{
+    struct fp8r_table_report report;
+    struct gate_routes routes;
+    struct gate gate = {.context = work->session.context,
+                        .device = &work->device,
+                        .record = &work->record,
+                        .seed = work->setting.seed,
+                        .margin = work->setting.margin,
+                        .budget_seconds = work->budget_seconds,
+                        .progress = show_progress,
+                        .note = show_note,
+                        .user = work};
+    int code = fp8r_table_check(&work->file, gate.context, true, &report, error);
+    if (code != FP8R_EXIT_GOOD) return code;
+    code = gate_routes_init(&work->file, &report, work->share, gate.seed, &routes, error);
+    if (code == FP8R_EXIT_GOOD) {
+        code = gate_measure(&gate, &routes, error);
+        fp8r_progress_end();
+        if (code == FP8R_EXIT_INTERRUPTED)
+            code = fp8r_tool_error_set(error, code, "interrupted: no verdict; the same command starts again");
+        if (code == FP8R_EXIT_GOOD) code = print_routes(work, &routes, markdown, error);
+        if (code == FP8R_EXIT_GOOD) code = say_routes(work, &routes, gate.is_wrong, error);
+        gate_routes_fini(&routes);
+    }
+    fp8r_table_report_fini(&report);
+    return code;
+}
+
+/* ---- Unseen problems ---- */
+
+static int say_unseen(const struct unseen *unseen, struct fp8r_tool_error *error)
+{
+    int code = unseen_exit(unseen);
+    if (unseen->is_wrong) code = fp8r_exit_worse(code, FP8R_EXIT_FAILED);
+    return code == FP8R_EXIT_UNMEASURED
+               ? fp8r_tool_error_set(error, code, "no unseen problem was measured within the budget")
+               : code;
+}
+
+static int print_unseen(const struct work *work, struct unseen *unseen, FILE *markdown,
+                        struct fp8r_tool_error *error)
+{
+    if (markdown) fp8r_unseen_print_markdown(&work->setting, unseen, markdown);
+    return work->arguments->common.json ? fp8r_unseen_print_json(&work->setting, unseen, error)
+                                        : fp8r_unseen_print_text(&work->setting, unseen, error);
+}
+
+static int gate_unseen(struct work *work, FILE *markdown, struct fp8r_tool_error *error)
+{
+    struct fp8r_session routed;
+    struct fp8r_common common = work->arguments->common;
+    struct unseen unseen = {.context = work->session.context,
+                            .device = &work->device,
+                            .record = &work->record,
+                            .seed = work->setting.seed,
+                            .margin = work->setting.margin,
+                            .wanted = work->arguments->unseen,
+                            .budget_seconds = work->budget_seconds,
+                            .progress = show_progress,
+                            .note = show_note,
+                            .user = work};
+    common.routes = work->setting.path;
+    int code = fp8r_session_open(&common, FP8R_NO_ROUTE_FILES, &routed, error);
+    if (code != FP8R_EXIT_GOOD) return code;
+    unseen.routed = routed.context;
+    code = unseen_measure(&unseen, error);
+    fp8r_progress_end();
+    if (code == FP8R_EXIT_INTERRUPTED)
+        code = fp8r_tool_error_set(error, code, "interrupted: no verdict; the same command starts again");
+    if (code == FP8R_EXIT_GOOD) code = print_unseen(work, &unseen, markdown, error);
+    if (code == FP8R_EXIT_GOOD) code = say_unseen(&unseen, error);
+    unseen_fini(&unseen);
+    fp8r_session_close(&routed);
+    return code;
+}
+
+static int run(const void *words, struct fp8r_tool_error *error)
+{
+    struct work work = {.arguments = words};
+    struct fp8r_tool_error closing = {0};
+    FILE *markdown = NULL;
+    fp8r_interrupt_watch();
+    int code = open_all(&work, error);
+    if (code == FP8R_EXIT_GOOD) code = open_markdown(&work, &markdown, error);
+    if (code == FP8R_EXIT_GOOD)
+        code = work.arguments->unseen > 0 ? gate_unseen(&work, markdown, error)
+                                          : gate_routes(&work, markdown, error);
+    int written = close_markdown(&work, markdown, &closing), closed = record_close(&work.record, &closing);
+    if (code == FP8R_EXIT_GOOD && (written != FP8R_EXIT_GOOD || closed != FP8R_EXIT_GOOD))
+        code = fp8r_tool_error_set(error, fp8r_exit_worse(written, closed), "%s", closing.text);
+    fp8r_session_close(&work.session);
+    fp8r_route_file_fini(&work.file);
+    return code;
+}
+
+static const struct fp8r_option options[] = {
+    {"budget", "TIME", "begin no measurement that would end behind it: 90s, 5m, 2h", FP8R_OPTION_TEXT,
+     offsetof(struct gate_arguments, budget), 0},
+    {"share", "SHARE",
+     "measure only this share of the routes, from above 0 to 1: stale ones first, then at random",
+     FP8R_OPTION_NUMBER, offsetof(struct gate_arguments, share), 0},
+    {"unseen", "N", "measure N random problems instead of the routes, and what the routes lose on them",
+     FP8R_OPTION_COUNT, offsetof(struct gate_arguments, unseen), 1},
+    {"margin", "M", "a loss that counts, as a share; 0.02 unless given", FP8R_OPTION_NUMBER,
+     offsetof(struct gate_arguments, margin), 0},
+    {"samples", "DIR", "append every sample to files in this folder", FP8R_OPTION_TEXT,
+     offsetof(struct gate_arguments, samples), 0},
+    {"markdown", "FILE", "also write a summary for a pull request", FP8R_OPTION_TEXT,
+     offsetof(struct gate_arguments, markdown), 0},
+    {"seed", "N", "of the random operands, orders and problems; 0 unless given", FP8R_OPTION_COUNT,
+     offsetof(struct gate_arguments, seed), 0}};
+
+const struct fp8r_verb fp8r_verb_gate = {
+    .name = "gate",
+    .summary = "measure a route file anew: does it still hold?",
+    .words = "ROUTES",
+    .description = "Races the chosen backend of each route against the route's runner-up and against the "
+                   "default, at the route's "
+                   "borders and in its middle, in 30 to 120 pairs each. A route is a regression where a "
+                   "rival is surely faster by more "
+                   "than the margin, or the result is wrong; fine where that is surely not so; inconclusive "
+                   "where the noise is wider than "
+                   "the question. Routes whose backend has changed since they were measured (stale) come "
+                   "first. The file must be of this "
+                   "machine.\n\n"
+                   "--unseen N draws random problems instead: N and K from 512 to 32768, M up to 512 on a "
+                   "CPU and 16384 on a GPU, within "
+                   "what memory and the budget allow (6 s a problem unless given). Everything that can run a "
+                   "problem races; the best is "
+                   "picked on one half of the rounds and charged on the other. The gate then fails where the "
+                   "mean regret is above the "
+                   "margin, or one problem surely loses more than 10 %.\n\n"
+                   "Exit code 0: the routes hold; 1: a regression; 3: inconclusive; 4: something could not "
+                   "be measured; 5: the file is "
+                   "bad or of another machine; 75: interrupted.",
+    .examples = "fp8route gate routes/cpu.routes --budget 5m --markdown summary.md\n"
+                "fp8route gate routes/cpu.routes --share 0.2 --seed 7\n"
+                "fp8route gate routes/cpu.routes --unseen 50 --json",
+    .words_min = 1,
+    .words_max = 1,
+    .has_context = true,
+    .options = options,
+    .option_count = sizeof options / sizeof *options,
+    .arguments_bytes = sizeof(struct gate_arguments),
+    .run = run,
+};
