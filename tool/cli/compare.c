@@ -7,6 +7,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/session.h"
+#include "cli/share.h"
 #include "cli/text_table.h"
 #include "measure/clock.h"
 #include "tool_status.h"
@@ -17,8 +18,7 @@
 struct compare_arguments {
     struct fp8r_common common;
     bool bits_only, time_only;
-    const char *cases;
-    double margin;
+    const char *cases, *margin;
     int64_t seed;
 };
 
@@ -31,9 +31,8 @@ struct work {
     struct compare_case *items; /* owned */
     size_t count;
     struct fp8r_progress_line line;
+    double margin;
 };
-
-static const double default_margin = 0.02;
 
 /* ---- Cases ---- */
 
@@ -75,10 +74,9 @@ static int read_cases(struct work *work, struct fp8r_tool_error *error)
     if (has_words == (arguments->cases != NULL))
         return fp8r_tool_error_set(error, FP8R_EXIT_USAGE,
                                    "either problems behind the two backends or --cases FILE");
-    if (arguments->margin >= 1)
-        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE,
-                                   "--margin is %g: it must be below 1 (0.02 is 2 %%)", arguments->margin);
-    int code = arguments->cases ? fp8r_case_list_read(arguments->cases, &work->list, error) : FP8R_EXIT_GOOD;
+    int code = fp8r_share_parse("margin", arguments->margin, 1e-6, &work->margin, error);
+    if (code == FP8R_EXIT_GOOD && arguments->cases)
+        code = fp8r_case_list_read(arguments->cases, &work->list, error);
     for (size_t i = 0; code == FP8R_EXIT_GOOD && i < wanted_count(work); i++)
         code = read_product(work, i, &matmul, error);
     return code;
@@ -257,7 +255,7 @@ static int compare_in(struct work *work, struct fp8r_tool_error *error)
                                      .a = arguments->common.words.items[0],
                                      .b = arguments->common.words.items[1],
                                      .seed = (uint64_t)arguments->seed,
-                                     .margin = arguments->margin > 0 ? arguments->margin : default_margin,
+                                     .margin = work->margin,
                                      .wants_bits = !arguments->time_only,
                                      .wants_time = !arguments->bits_only};
     code = compare_all(work, error);
@@ -269,7 +267,7 @@ static int compare_in(struct work *work, struct fp8r_tool_error *error)
 
 static int run(const void *words, struct fp8r_tool_error *error)
 {
-    struct work work = {.arguments = words};
+    struct work work = {.arguments = words, .margin = 0.02};
     fp8r_interrupt_watch();
     int code = compare_in(&work, error);
     free(work.items);
@@ -285,7 +283,7 @@ static const struct fp8r_option options[] = {
      offsetof(struct compare_arguments, bits_only), 0},
     {"time-only", NULL, "compare times, not results", FP8R_OPTION_FLAG,
      offsetof(struct compare_arguments, time_only), 0},
-    {"margin", "M", "a loss that counts, as a share; 0.02 unless given", FP8R_OPTION_NUMBER,
+    {"margin", "M", "a loss that counts; 0.02 unless given", FP8R_OPTION_TEXT,
      offsetof(struct compare_arguments, margin), 0},
     {"seed", "N", "of the random operands and orders; 0 unless given", FP8R_OPTION_COUNT,
      offsetof(struct compare_arguments, seed), 0}};

@@ -9,6 +9,7 @@
 #include "cli/gate_print.h"
 #include "cli/progress.h"
 #include "cli/session.h"
+#include "cli/share.h"
 #include "cli/time_limit.h"
 #include "tool_status.h"
 #include "tune/entrants.h"
@@ -19,8 +20,7 @@
 
 struct gate_arguments {
     struct fp8r_common common;
-    const char *budget, *samples, *markdown;
-    double share, margin;
+    const char *budget, *samples, *markdown, *share, *margin;
     int64_t unseen, seed;
 };
 
@@ -36,8 +36,6 @@ struct work {
     char machine[FP8R_MACHINE_TEXT_BYTES];
     double budget_seconds, share;
 };
-
-static const double default_margin = 0.02;
 
 static void show_progress(void *user, const struct fp8r_progress *progress)
 {
@@ -58,18 +56,13 @@ static void show_note(void *user, const char *line)
 static int read_arguments(struct work *work, struct fp8r_tool_error *error)
 {
     const struct gate_arguments *arguments = work->arguments;
-    work->share = arguments->share > 0 ? arguments->share : 1;
-    work->setting =
-        (struct fp8r_gate_setting){.path = arguments->common.words.items[0],
-                                   .machine = work->machine,
-                                   .seed = (uint64_t)arguments->seed,
-                                   .margin = arguments->margin > 0 ? arguments->margin : default_margin};
-    if (work->share > 1)
-        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "--share is %g: a share of the routes, at most 1",
-                                   work->share);
-    if (work->setting.margin >= 1)
-        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE,
-                                   "--margin is %g: it must be below 1 (0.02 is 2 %%)", work->setting.margin);
+    int code = fp8r_share_parse("share", arguments->share, 0, &work->share, error);
+    if (code == FP8R_EXIT_GOOD)
+        code = fp8r_share_parse("margin", arguments->margin, 1e-6, &work->setting.margin, error);
+    if (code != FP8R_EXIT_GOOD) return code;
+    work->setting.path = arguments->common.words.items[0];
+    work->setting.machine = work->machine;
+    work->setting.seed = (uint64_t)arguments->seed;
     if (arguments->common.routes)
         return fp8r_tool_error_set(error, FP8R_EXIT_USAGE,
                                    "--routes is not taken here: the routes to hold against are the "
@@ -91,8 +84,8 @@ static void clear_environment(void)
 static int open_record(struct work *work, struct fp8r_tool_error *error)
 {
     const struct gate_arguments *arguments = work->arguments;
-    struct fp8r_route_file header = {.mode = FP8R_MODE_EAGER, .is_cold = true};
-    int code = arguments->samples ? fp8r_machine_header(work->session.context, &header, error)
+    struct fp8r_route_file header = {.mode = FP8R_MODE_EAGER, .is_cold = work->file.is_cold};
+    int code = arguments->samples ? fp8r_machine_header(work->session.context, header.is_cold, &header, error)
                                   : fp8r_machine_identity(work->session.context, &header.identity, error);
     if (code == FP8R_EXIT_GOOD)
         code = record_open(&work->record, arguments->samples, "gate", &header, work->setting.seed,
@@ -183,6 +176,7 @@ static int gate_routes(struct work *work, FILE *markdown, struct fp8r_tool_error
                         .record = &work->record,
                         .seed = work->setting.seed,
                         .margin = work->setting.margin,
+                        .is_warm = !work->file.is_cold,
                         .budget_seconds = work->budget_seconds,
                         .progress = show_progress,
                         .note = show_note,
@@ -231,6 +225,7 @@ static int gate_unseen(struct work *work, FILE *markdown, struct fp8r_tool_error
                             .record = &work->record,
                             .seed = work->setting.seed,
                             .margin = work->setting.margin,
+                            .is_warm = !work->file.is_cold,
                             .wanted = work->arguments->unseen,
                             .budget_seconds = work->budget_seconds,
                             .progress = show_progress,
@@ -253,7 +248,7 @@ static int gate_unseen(struct work *work, FILE *markdown, struct fp8r_tool_error
 
 static int run(const void *words, struct fp8r_tool_error *error)
 {
-    struct work work = {.arguments = words};
+    struct work work = {.arguments = words, .share = 1, .setting = {.margin = 0.02}};
     struct fp8r_tool_error closing = {0};
     FILE *markdown = NULL;
     fp8r_interrupt_watch();
@@ -273,12 +268,11 @@ static int run(const void *words, struct fp8r_tool_error *error)
 static const struct fp8r_option options[] = {
     {"budget", "TIME", "begin no measurement that would end behind it: 90s, 5m, 2h", FP8R_OPTION_TEXT,
      offsetof(struct gate_arguments, budget), 0},
-    {"share", "SHARE",
-     "measure only this share of the routes, from above 0 to 1: stale ones first, then at random",
-     FP8R_OPTION_NUMBER, offsetof(struct gate_arguments, share), 0},
+    {"share", "SHARE", "measure only this share of the routes: stale ones first, then at random",
+     FP8R_OPTION_TEXT, offsetof(struct gate_arguments, share), 0},
     {"unseen", "N", "measure N random problems instead of the routes, and what the routes lose on them",
      FP8R_OPTION_COUNT, offsetof(struct gate_arguments, unseen), 1},
-    {"margin", "M", "a loss that counts, as a share; 0.02 unless given", FP8R_OPTION_NUMBER,
+    {"margin", "M", "a loss that counts; 0.02 unless given", FP8R_OPTION_TEXT,
      offsetof(struct gate_arguments, margin), 0},
     {"samples", "DIR", "append every sample to files in this folder", FP8R_OPTION_TEXT,
      offsetof(struct gate_arguments, samples), 0},

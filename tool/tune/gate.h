@@ -15,6 +15,7 @@ struct gate {
     struct record *record; /* holds no samples of the gate's phase */
     uint64_t seed;
     double margin;
+    bool is_warm;          /* operands are not rotated out of the caches: as the file was measured */
     double budget_seconds; /* no further point is begun that would end behind this; 0 = no limit */
     void (*progress)(void *user, const struct fp8r_progress *progress);
     void (*note)(void *user, const char *line);

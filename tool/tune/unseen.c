@@ -81,7 +81,7 @@ static int race_shape(struct work *work, struct record *record, const struct rac
     int code = fp8r_inputs_create(matmul, rules->seed, FP8R_GUARD_BYTES, &inputs, error);
     if (code != FP8R_EXIT_GOOD) return code;
     code = fp8r_rotation_load(&work->rotation, unseen->device, &inputs,
-                              record == unseen->record ? cold_factor : 0, error);
+                              record == unseen->record && !unseen->is_warm ? cold_factor : 0, error);
     if (code == FP8R_EXIT_GOOD) code = race_run(&track, rules, text, matmul, &index, error);
     fp8r_inputs_destroy(&inputs);
     unseen->is_wrong |= code == FP8R_EXIT_FAILED;

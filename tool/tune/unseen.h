@@ -25,6 +25,7 @@ struct unseen {
     struct record *record;
     uint64_t seed;
     double margin;
+    bool is_warm;          /* operands are not rotated out of the caches: as the file was measured */
     int64_t wanted;        /* problems */
     double budget_seconds; /* for all; 0: UNSEEN_SECONDS a problem */
     void (*progress)(void *user, const struct fp8r_progress *progress);
