@@ -93,6 +93,14 @@ static bool multiplies(const struct fp8r_blas *library, const struct product *p,
     return is_right(p, a, b, c, 9.0f);
 }
 
+/* OpenBLAS tries forever where it cannot get its work buffer of 128 MiB (0.3.21, blas_memory_alloc). */
+static bool has_room(void)
+{
+    void *room = malloc((size_t)136 << 20);
+    free(room);
+    return room != NULL;
+}
+
 enum fp8r_blas_verdict fp8r_blas_check(const struct fp8r_blas *library)
 {
     if (!takes_32_bits(library))
@@ -100,7 +108,7 @@ enum fp8r_blas_verdict fp8r_blas_check(const struct fp8r_blas *library)
     /* One row, ragged, and beyond the sizes for which libraries have a path without packing. */
     static const int shapes[][3] = {{1, 40, 33}, {5, 7, 9}, {37, 19, 45}, {70, 130, 129}};
     enum { SPACE_ELEMS = 70 * 129 + 129 * 130 + 70 * 130 };
-    float *space = malloc(SPACE_ELEMS * sizeof *space);
+    float *space = has_room() ? malloc(SPACE_ELEMS * sizeof *space) : NULL;
     if (!space)
         return FP8R_BLAS_ABSENT;
     fp8r_blas_hold(library);
