@@ -99,8 +99,9 @@ static void tune_text(const struct fp8r_router *router, const fp8r_problem *prob
     fp8r_key_init(problem, router->mode, &key);
     if (fp8r_family_format(&key, family, sizeof family) != FP8R_OK)
         family[0] = '\0';
-    for (int i = 0; i < router->registry->count; i++)
-        eligible += candidates->rows[i].is_eligible;
+    for (int i = 0; i < router->registry->count; i++) /* the tuner races every configuration */
+        for (int j = 0; candidates->rows[i].is_eligible && router->registry->rows[i].backend.configs[j]; j++)
+            eligible++;
     snprintf(text, size, "fp8route tune --quick --family '%s' measures it in about %d s", family,
              (eligible * FP8R_QUICK_POINTS * FP8R_QUICK_CANDIDATE_MS + 999) / 1000);
 }
