@@ -9,6 +9,7 @@
 
 #include "measure/sequential.h"
 #include "measure/statistics.h"
+#include "tune/named.h"
 
 enum { FEW_PAIRS = 8, FIRST_LOOK = 30, HALF_PAIRS = 4 };
 
@@ -58,24 +59,6 @@ static int judge_init(struct judge *judge, struct fp8r_tool_error *error)
     return fp8r_sequential_init(&judge->sequential, &options, error);
 }
 
-/* Is it "backend" or "backend:config" of this label? */
-static bool is_named(const char *label, const char *name)
-{
-    size_t length = strlen(name);
-    return strncmp(label, name, length) == 0 &&
-           (label[length] == '\0' || (label[length] == ':' && !strchr(name, ':')));
-}
-
-static bool is_behind(const struct sample_candidate *candidate)
-{
-    return strstr(candidate->dropped, "behind") != NULL;
-}
-
-static bool is_wrong(const struct sample_candidate *candidate)
-{
-    return strstr(candidate->dropped, "wrong") != NULL;
-}
-
 /* Times of a candidate in the rounds of this parity (2: all), sorted into ratios; how many. */
 static size_t take_times(struct judge *judge, int candidate, int parity)
 {
@@ -104,10 +87,10 @@ static int find_pick(struct judge *judge, const char *name, bool *is_guess)
     int found = -1, choices = 0;
     double best_us = 0;
     *is_guess = false;
-    if (is_named(it->candidates[it->fallback].name, name)) return it->fallback;
+    if (fp8r_label_is_named(it->candidates[it->fallback].name, name)) return it->fallback;
     for (int i = 0; i < it->count; i++) {
-        if (!is_named(it->candidates[i].name, name)) continue;
-        double time_us = is_wrong(&it->candidates[i]) ? INFINITY : median_us(judge, i, 2);
+        if (!fp8r_label_is_named(it->candidates[i].name, name)) continue;
+        double time_us = fp8r_candidate_is_wrong(&it->candidates[i]) ? INFINITY : median_us(judge, i, 2);
         if (found < 0 || time_us < best_us) {
             found = i;
             best_us = time_us;
@@ -122,7 +105,8 @@ static bool is_alternative(const struct judge *judge, int candidate, int pick)
 {
     const struct sample_candidate *it = &judge->it->candidates[candidate];
     const char *rival = judge->question->rival;
-    return candidate != pick && !is_wrong(it) && (!*rival || is_named(it->name, rival));
+    return candidate != pick && !fp8r_candidate_is_wrong(it) &&
+           (!*rival || fp8r_label_is_named(it->name, rival));
 }
 
 /* What the pairs of the pick and one other say. */
@@ -158,15 +142,15 @@ static void compare_few(struct judge *judge, int pick, struct comparison *compar
         comparison->pairs.low = split.interval.low;
         comparison->pairs.high = split.interval.high;
     }
-    if (is_behind(&it->candidates[pick]) && split.median > limit) {
+    if (fp8r_candidate_is_behind(&it->candidates[pick]) && split.median > limit) {
         compare_dropped(judge, comparison);
     } else if (comparison->pairs.low > limit) {
-        comparison->verdict = FP8R_AUDIT_LOST;
-        comparison->is_settled = true;
+        comparison->verdict = FP8R_AUDIT_LOST; /* of few that were taken once; who can goes on to the first look */
+        comparison->is_settled = false;
     } else {
         bool surely = count >= FEW_PAIRS && single.coverage >= few_coverage && single.high < limit;
         comparison->verdict = split.median > limit ? FP8R_AUDIT_OPEN : FP8R_AUDIT_FINE;
-        comparison->is_settled = surely || is_behind(&it->candidates[comparison->other]);
+        comparison->is_settled = surely || fp8r_candidate_is_behind(&it->candidates[comparison->other]);
     }
 }
 
@@ -251,7 +235,7 @@ static int judge_pick(struct judge *judge, int pick, struct fp8r_audit_result *r
         if (!is_alternative(judge, i, pick)) continue;
         int code = compare(judge, pick, i, &one, error);
         if (code != FP8R_EXIT_GOOD) return code;
-        result->is_partial |= one.pairs.pairs == 0 && !is_behind(&judge->it->candidates[i]);
+        result->is_partial |= one.pairs.pairs == 0 && !fp8r_candidate_is_behind(&judge->it->candidates[i]);
         bool is_worse = severity(&one) > severity(&worst) ||
                         (severity(&one) == severity(&worst) && one.pairs.ratio > worst.pairs.ratio);
         if (one.pairs.pairs > 0 && (worst.other < 0 || is_worse)) worst = one;
@@ -286,7 +270,7 @@ int fp8r_audit_judge(const struct fp8r_audit_rules *rules, const struct fp8r_aud
     int code = judge_init(&judge, error);
     int pick = code == FP8R_EXIT_GOOD ? find_pick(&judge, question->pick, &result->is_guess) : -1;
     if (pick >= 0) snprintf(result->pick, sizeof result->pick, "%s", it->candidates[pick].name);
-    if (code == FP8R_EXIT_GOOD && (pick < 0 || is_wrong(&it->candidates[pick]))) {
+    if (code == FP8R_EXIT_GOOD && (pick < 0 || fp8r_candidate_is_wrong(&it->candidates[pick]))) {
         result->verdict = pick < 0 ? FP8R_AUDIT_REFUSED : FP8R_AUDIT_WRONG;
         result->is_settled = true;
     } else if (code == FP8R_EXIT_GOOD && take_times(&judge, pick, 2) > 0) {

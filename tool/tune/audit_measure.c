@@ -150,9 +150,14 @@ static int open_family(struct work *work, const struct fp8r_audit_question *larg
     int code = fp8r_tool_status(error, fp8r_family_member(largest->family, largest->m, &member));
     if (code == FP8R_EXIT_GOOD)
         code = fp8r_inputs_create(&member, live->seed, FP8R_GUARD_BYTES, &work->inputs, error);
-    return code == FP8R_EXIT_GOOD
-               ? fp8r_rotation_load(&work->rotation, live->device, &work->inputs, cache_factor, error)
-               : code;
+    if (code == FP8R_EXIT_GOOD)
+        code = fp8r_rotation_load(&work->rotation, live->device, &work->inputs,
+                                  live->is_warm ? 0 : cache_factor, error);
+    if (code == FP8R_EXIT_GOOD && !live->is_warm && !fp8r_rotation_is_cold(&work->rotation, cache_factor))
+        live->note(live->user,
+                   "memory is too short to rotate the operands out of the caches: times are of operands "
+                   "that are partly warm");
+    return code;
 }
 
 static void show(const struct fp8r_audit_live *live, const struct fp8r_audit_question *question, double share,

@@ -20,6 +20,7 @@ struct fp8r_audit_live {
     struct record *record;
     struct fp8r_audit_rules rules; /* phase SAMPLE_AUDIT */
     uint64_t seed;
+    bool is_warm;          /* operands stay in the caches */
     double budget_seconds; /* no further problem is begun behind this; 0 = no limit */
     void (*progress)(void *user, const struct fp8r_progress *progress);
     void (*note)(void *user, const char *line);
