@@ -56,6 +56,11 @@ if command -v mandoc >/dev/null; then
     mandoc -T lint -W warning "$work"/pages/*.1 >"$work/out" || fail "mandoc complains"
     [ "$(find "$work/pages" -name '*.1' | wc -l)" -ge 10 ] || fail "pages are missing"
 fi
+# every variable that the library reads is on the page
+expect 0 help
+for name in $(grep -rho '"FP8ROUTE_[A-Z_]*"' "$DATA/../../src" | sort -u | tr -d '"'); do
+    says "^    $name "
+done
 refuses 2 'no file can be made in' help --pages "$work/nowhere"
 
 # no colour where it is no terminal; output that cannot be written is an error
