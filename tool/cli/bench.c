@@ -197,8 +197,8 @@ const struct fp8r_verb fp8r_verb_bench = {
                    "operands that rotate out of the caches; what is ten times behind stops early. Shows "
                    "medians with their intervals "
                    "and marks what the routes choose. Nothing is written: tune does that.",
-    .examples = "fp8route bench 1x4096x14336 64x4096x4096\nfp8route bench --cases shapes/odd.txt --seconds "
-                "0.1 --json",
+    .examples = "fp8route bench 1x4096x14336 64x4096x4096\nfp8route bench --cases shapes/layouts.txt "
+                "--seconds 0.1 --json",
     .words_max = SIZE_MAX,
     .has_context = true,
     .options = options,

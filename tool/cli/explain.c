@@ -111,7 +111,7 @@ const struct fp8r_verb fp8r_verb_explain = {
                    "tensor, sa=KIND, sb=KIND "
                    "with a kind of none, tensor, batch or row, bias or bias=TYPE, a=TYPE, precise, "
                    "invariant, static, ta, tb, to, "
-                   "lda=N, ldb=N, ldo=N, align=N.",
+                   "lda=N, ldb=N, ldo=N, ia=N, ib=N, io=N, ba=N, bb=N, bo=N, align=N.",
     .examples = "fp8route explain 1x4096x14336\nfp8route explain 512x4096x4096:bias --json",
     .words_min = 1,
     .words_max = 1,

@@ -304,9 +304,9 @@ const struct fp8r_verb fp8r_verb_gate = {
                    "Exit code 0: the routes hold; 1: a regression; 3: inconclusive; 4: something could not "
                    "be measured; 5: the file is "
                    "bad or of another machine; 75: interrupted.",
-    .examples = "fp8route gate routes/cpu.routes --budget 5m --markdown summary.md\n"
-                "fp8route gate routes/cpu.routes --share 0.2 --seed 7\n"
-                "fp8route gate routes/cpu.routes --unseen 50 --json",
+    .examples = "fp8route gate cpu.routes --budget 5m --markdown summary.md\n"
+                "fp8route gate cpu.routes --share 0.2 --seed 7\n"
+                "fp8route gate cpu.routes --unseen 50 --json",
     .words_min = 1,
     .words_max = 1,
     .has_context = true,

@@ -96,8 +96,8 @@ static void print_options(const struct fp8r_verb *verb, FILE *stream)
 
 void fp8r_manual_print_help(const struct fp8r_verb *verb, FILE *stream)
 {
-    fprintf(stream, "fp8route %s: %s\n\nUsage: fp8route %s [OPTION]... %s\n\n", verb->name, verb->summary,
-            verb->name, verb->words);
+    fprintf(stream, "fp8route %s: %s\n\nUsage: fp8route %s [OPTION]...%s%s\n\n", verb->name, verb->summary,
+            verb->name, *verb->words ? " " : "", verb->words);
     print_paragraphs(stream, verb->description);
     print_options(verb, stream);
     if (verb->examples) print_lines(stream, "Examples", verb->examples);

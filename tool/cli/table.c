@@ -151,7 +151,7 @@ const struct fp8r_verb fp8r_verb_table = {
         "export writes a function in C or Python that takes the file's decisions without the library.\n\n"
         "Without FILE show and check take the user's own route file for this machine.",
     .examples = "fp8route table build samples/ --out cpu.routes\nfp8route table show\n"
-                "fp8route table check --device cpu routes/cpu.routes\nfp8route table diff old.routes new.routes\n"
+                "fp8route table check --device cpu cpu.routes\nfp8route table diff old.routes new.routes\n"
                 "fp8route table merge a.routes b.routes --out both.routes\n"
                 "fp8route table export cpu.routes --language c --out route.c",
     .words_min = 1,
