@@ -229,7 +229,7 @@ const struct fp8r_verb fp8r_verb_audit = {
                    "by a tune for instance, on several machines side by side, never pooled; a backend's name "
                    "then stands for the "
                    "default where that is its own, and otherwise for its fastest configuration.",
-    .examples = "fp8route audit --rule 'm >= 64 or k > 8192' --then blas --else cpu --family 4096x14336 "
+    .examples = "fp8route audit --rule 'm >= 64' --then blas --else cpu --family 4096x14336 "
                 "--random 20\n"
                 "fp8route audit --picks picks.jsonl --samples audit.samples --budget 10m\n"
                 "fp8route audit --rule 'm >= 64' --then blas --else cpu --samples one two --offline --json",
