@@ -90,6 +90,7 @@ static void miss_text(const struct fp8r_router *router, const struct fp8r_decisi
     }
 }
 
+/* "" where nothing could be measured. */
 static void tune_text(const struct fp8r_router *router, const fp8r_problem *problem,
                       const struct fp8r_candidates *candidates, char *text, size_t size)
 {
@@ -102,8 +103,10 @@ static void tune_text(const struct fp8r_router *router, const fp8r_problem *prob
     for (int i = 0; i < router->registry->count; i++) /* the tuner races every configuration */
         for (int j = 0; candidates->rows[i].is_eligible && router->registry->rows[i].backend.configs[j]; j++)
             eligible++;
-    snprintf(text, size, "fp8route tune --quick --family '%s' measures it in about %d s", family,
-             (eligible * FP8R_QUICK_POINTS * FP8R_QUICK_CANDIDATE_MS + 999) / 1000);
+    text[0] = '\0';
+    if (eligible > 0)
+        snprintf(text, size, "; fp8route tune --quick --family '%s' measures it in about %d s", family,
+                 (eligible * FP8R_QUICK_POINTS * FP8R_QUICK_CANDIDATE_MS + 999) / 1000);
 }
 
 void fp8r_decision_note(const struct fp8r_router *router, const fp8r_problem *problem,
@@ -123,10 +126,10 @@ void fp8r_decision_note(const struct fp8r_router *router, const fp8r_problem *pr
     }
     if (decision->source == FP8R_SOURCE_NEIGHBOUR) {
         tune_text(router, problem, candidates, second, sizeof second);
-        snprintf(text, size, "by its neighbours in %s; %s", file_of(router, decision->entry), second);
+        snprintf(text, size, "by its neighbours in %s%s", file_of(router, decision->entry), second);
         return;
     }
     miss_text(router, decision, first, sizeof first);
     tune_text(router, problem, candidates, second, sizeof second);
-    snprintf(text, size, "%s; %s", first, second);
+    snprintf(text, size, "%s%s", first, second);
 }

@@ -43,6 +43,9 @@ FP8ROUTE_DENY=cpu expect 0 explain 4x64x64
 says '^cpu +refused .*denied by FP8ROUTE_DENY'
 FP8ROUTE_DENY=cpu,blas expect 0 explain 4x64x64
 says '^source: reference'
+FP8ROUTE_DENY=cpu,blas,reference expect 0 explain 4x64x64
+says '^source: none'
+says '^note: +not measured on this machine$'
 FP8ROUTE_BACKEND=nonesuch expect 0 explain 4x64x64
 complains 'FP8ROUTE_BACKEND is ignored: no backend is named "nonesuch"'
 FP8ROUTE_UNROUTED=error FP8ROUTE_DENY=blas expect 0 explain 4x64x64
