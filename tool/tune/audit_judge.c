@@ -10,6 +10,7 @@
 #include "measure/sequential.h"
 #include "measure/statistics.h"
 #include "tune/named.h"
+#include "tune/regret.h"
 
 enum { FEW_PAIRS = 8, FIRST_LOOK = 30, HALF_PAIRS = 4 };
 
@@ -59,23 +60,22 @@ static int judge_init(struct judge *judge, struct fp8r_tool_error *error)
     return fp8r_sequential_init(&judge->sequential, &options, error);
 }
 
-/* Times of a candidate in the rounds of this parity (2: all), sorted into ratios; how many. */
-static size_t take_times(struct judge *judge, int candidate, int parity)
+/* Sorted times of a candidate, into ratios; how many. */
+static size_t take_times(struct judge *judge, int candidate)
 {
     const struct sample_candidate *of = &judge->it->candidates[candidate];
     size_t count = 0;
     for (size_t i = 0; i < of->count; i++) {
         bool in_phase = judge->rules->phase == SAMPLE_PHASES || of->samples[i].phase == judge->rules->phase;
-        if (in_phase && (parity == 2 || of->samples[i].round % 2 == parity))
-            judge->ratios[count++] = of->samples[i].us;
+        if (in_phase) judge->ratios[count++] = of->samples[i].us;
     }
     fp8r_sort(judge->ratios, count);
     return count;
 }
 
-static double median_us(struct judge *judge, int candidate, int parity)
+static double median_us(struct judge *judge, int candidate)
 {
-    size_t count = take_times(judge, candidate, parity);
+    size_t count = take_times(judge, candidate);
     return count > 0 ? fp8r_median(judge->ratios, count) : INFINITY;
 }
 
@@ -90,7 +90,7 @@ static int find_pick(struct judge *judge, const char *name, bool *is_guess)
     if (fp8r_label_is_named(it->candidates[it->fallback].name, name)) return it->fallback;
     for (int i = 0; i < it->count; i++) {
         if (!fp8r_label_is_named(it->candidates[i].name, name)) continue;
-        double time_us = fp8r_candidate_is_wrong(&it->candidates[i]) ? INFINITY : median_us(judge, i, 2);
+        double time_us = fp8r_candidate_is_wrong(&it->candidates[i]) ? INFINITY : median_us(judge, i);
         if (found < 0 || time_us < best_us) {
             found = i;
             best_us = time_us;
@@ -145,7 +145,8 @@ static void compare_few(struct judge *judge, int pick, struct comparison *compar
     if (fp8r_candidate_is_behind(&it->candidates[pick]) && split.median > limit) {
         compare_dropped(judge, comparison);
     } else if (comparison->pairs.low > limit) {
-        comparison->verdict = FP8R_AUDIT_LOST; /* of few that were taken once; who can goes on to the first look */
+        comparison->verdict =
+            FP8R_AUDIT_LOST; /* of few that were taken once; who can goes on to the first look */
         comparison->is_settled = false;
     } else {
         bool surely = count >= FEW_PAIRS && single.coverage >= few_coverage && single.high < limit;
@@ -180,7 +181,8 @@ static int compare(struct judge *judge, int pick, int other, struct comparison *
     if (count == 0) return FP8R_EXIT_GOOD;
     if (count >= FIRST_LOOK) return compare_many(judge, count, comparison, error);
     for (size_t i = 0; i < count; i++)
-        if (!(judge->pick_us[i] > 0 && judge->other_us[i] > 0))
+        if (!(judge->pick_us[i] > 0 && judge->other_us[i] > 0 &&
+              isfinite(judge->pick_us[i] / judge->other_us[i])))
             return fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "%s: a time is not a positive number",
                                        judge->it->problem);
     compare_few(judge, pick, comparison);
@@ -192,38 +194,18 @@ static int severity(const struct comparison *comparison)
     return comparison->verdict == FP8R_AUDIT_LOST ? 2 : comparison->verdict == FP8R_AUDIT_OPEN;
 }
 
-/* Chosen on even rounds, charged on odd ones: the luckiest of many is not taken for the best. */
-static double regret_of(struct judge *judge, int pick)
+/* Over rounds with everybody: a tune's grid where there is one, otherwise the audit's own. */
+static int charge(struct judge *judge, int pick, double *charged, struct fp8r_tool_error *error)
 {
-    double best_us = median_us(judge, pick, 0);
-    int best = pick;
-    size_t kept = 0;
-    for (int i = 0; i < judge->it->count; i++) {
-        double time_us = is_alternative(judge, i, pick) ? median_us(judge, i, 0) : INFINITY;
-        if (time_us < best_us) {
-            best_us = time_us;
-            best = i;
-        }
-    }
-    if (take_times(judge, pick, 1) < HALF_PAIRS || take_times(judge, best, 1) < HALF_PAIRS) return NAN;
-    if (best == pick) return 0;
-    const struct sample_candidate *mine = &judge->it->candidates[pick],
-                                  *theirs = &judge->it->candidates[best];
-    for (size_t i = 0, j = 0; i < mine->count; i++) {
-        const struct sample *a = &mine->samples[i];
-        bool counts =
-            a->round % 2 == 1 && (judge->rules->phase == SAMPLE_PHASES || a->phase == judge->rules->phase);
-        for (size_t step = 0; counts && step < theirs->count; step++) {
-            const struct sample *b = &theirs->samples[(j + step) % theirs->count];
-            if (b->run != a->run || b->phase != a->phase || b->round != a->round) continue;
-            judge->ratios[kept++] = a->us / b->us;
-            j = (j + step + 1) % theirs->count;
-            break;
-        }
-    }
-    if (kept < HALF_PAIRS) return NAN;
-    fp8r_sort(judge->ratios, kept);
-    return fp8r_median(judge->ratios, kept) - 1;
+    const struct sample_candidate *it = &judge->it->candidates[pick];
+    struct regret regret;
+    int phase = judge->rules->phase;
+    for (size_t i = 0; i < it->count && phase == SAMPLE_PHASES; i++)
+        if (it->samples[i].phase == SAMPLE_GRID) phase = SAMPLE_GRID;
+    if (phase == SAMPLE_PHASES) phase = SAMPLE_AUDIT;
+    int code = regret_of(judge->it, phase, pick, &regret, error);
+    *charged = code == FP8R_EXIT_GOOD && regret.pairs >= HALF_PAIRS ? regret.value : NAN;
+    return code;
 }
 
 static int judge_pick(struct judge *judge, int pick, struct fp8r_audit_result *result,
@@ -240,7 +222,7 @@ static int judge_pick(struct judge *judge, int pick, struct fp8r_audit_result *r
                         (severity(&one) == severity(&worst) && one.pairs.ratio > worst.pairs.ratio);
         if (one.pairs.pairs > 0 && (worst.other < 0 || is_worse)) worst = one;
     }
-    result->pick_us = median_us(judge, pick, 2);
+    result->pick_us = median_us(judge, pick);
     result->verdict = worst.verdict;
     result->is_settled = worst.is_settled;
     result->ratio = worst.other >= 0 ? worst.pairs.ratio : 1;
@@ -249,8 +231,7 @@ static int judge_pick(struct judge *judge, int pick, struct fp8r_audit_result *r
     result->pairs = worst.pairs.pairs;
     if (worst.other >= 0)
         snprintf(result->other, sizeof result->other, "%s", judge->it->candidates[worst.other].name);
-    result->regret = regret_of(judge, pick);
-    return FP8R_EXIT_GOOD;
+    return charge(judge, pick, &result->regret, error);
 }
 
 int fp8r_audit_judge(const struct fp8r_audit_rules *rules, const struct fp8r_audit_question *question,
@@ -273,7 +254,7 @@ int fp8r_audit_judge(const struct fp8r_audit_rules *rules, const struct fp8r_aud
     if (code == FP8R_EXIT_GOOD && (pick < 0 || fp8r_candidate_is_wrong(&it->candidates[pick]))) {
         result->verdict = pick < 0 ? FP8R_AUDIT_REFUSED : FP8R_AUDIT_WRONG;
         result->is_settled = true;
-    } else if (code == FP8R_EXIT_GOOD && take_times(&judge, pick, 2) > 0) {
+    } else if (code == FP8R_EXIT_GOOD && take_times(&judge, pick) > 0) {
         code = judge_pick(&judge, pick, result, error);
     }
     judge_fini(&judge);

@@ -67,14 +67,11 @@ static bool is_timed(const struct sample_candidate *candidate)
     return candidate->count > 0 && !fp8r_candidate_is_wrong(candidate);
 }
 
-/* What a name stands for; -1 where nothing of it was timed. */
-static int find_named(struct scratch *scratch, const struct sample_case *it, const char *name)
+/* Of those of that name ("": of all); -1 where nothing of it was timed. */
+static int find_fastest(struct scratch *scratch, const struct sample_case *it, const char *name)
 {
     double best_us = INFINITY;
     int best = -1;
-    if (fp8r_label_is_named(it->candidates[it->fallback].name, name) &&
-        is_timed(&it->candidates[it->fallback]))
-        return it->fallback;
     for (int i = 0; i < it->count; i++) {
         if (!fp8r_label_is_named(it->candidates[i].name, name) || !is_timed(&it->candidates[i])) continue;
         double time_us = median_us(scratch, &it->candidates[i]);
@@ -86,9 +83,12 @@ static int find_named(struct scratch *scratch, const struct sample_case *it, con
     return best;
 }
 
-static int find_fastest(struct scratch *scratch, const struct sample_case *it)
+/* What a name stands for; -1 likewise. */
+static int find_named(struct scratch *scratch, const struct sample_case *it, const char *name)
 {
-    return find_named(scratch, it, "");
+    const struct sample_candidate *fallback = &it->candidates[it->fallback];
+    bool is_default = fp8r_label_is_named(fallback->name, name) && is_timed(fallback);
+    return is_default ? it->fallback : find_fastest(scratch, it, name);
 }
 
 /* ---- Which two ---- */
@@ -117,7 +117,8 @@ static double left_to_gain(struct scratch *scratch, const struct samples *sample
     *both = 0;
     for (size_t i = 0; i < samples->case_count; i++) {
         const struct sample_case *it = &samples->cases[i];
-        int a = find_named(scratch, it, x), b = find_named(scratch, it, y), best = find_fastest(scratch, it);
+        int a = find_named(scratch, it, x), b = find_named(scratch, it, y),
+            best = find_fastest(scratch, it, "");
         if (a < 0 || b < 0) continue;
         double better_us =
             fmin(median_us(scratch, &it->candidates[a]), median_us(scratch, &it->candidates[b]));
@@ -196,7 +197,7 @@ static int table_of(struct scratch *scratch, const struct analysis *analysis, co
                 return point->chosen;
         }
     }
-    return find_fastest(scratch, it);
+    return find_fastest(scratch, it, "");
 }
 
 static void add_case(struct fp8r_fit_set *set, struct scratch *scratch, const struct analysis *analysis,

@@ -8,14 +8,14 @@
 
 enum { SEARCH_M = 1 << 20 }; /* borders beyond are no borders of anybody's problems */
 
-/* The nearest m on the other side; 0 where there is none. */
+/* The nearest m at which the rule changes; 0 where there is none, -1 without memory. */
 static int64_t nearest_border(const struct fp8r_fit_story *story, const struct fp8r_fit_case *at)
 {
     struct fp8r_rule_borders borders = {0};
     struct fp8r_rule_point point = {.m = at->m, .n = at->n, .k = at->k, .b = 1};
     int64_t nearest = 0;
     double least = INFINITY;
-    if (fp8r_rule_borders_find(story->rule, &point, 1, SEARCH_M, &borders, NULL) != FP8R_EXIT_GOOD) return 0;
+    if (fp8r_rule_borders_find(story->rule, &point, 1, SEARCH_M, &borders, NULL) != FP8R_EXIT_GOOD) return -1;
     for (size_t i = 0; i < borders.count; i++) {
         double distance = fabs(log((double)borders.items[i] / (double)at->m));
         if (!(distance < least)) continue;
@@ -44,6 +44,7 @@ static void add_row(struct fp8r_text *text, const struct fp8r_fit_story *story, 
     bool holds = fp8r_fit_holds(story->fit, one->m, one->n, one->k);
     int64_t border = nearest_border(story, one);
     double price = holds ? origin->x_price : origin->y_price;
+    text->is_short |= border < 0;
     fp8r_text_add(text, "| %s | %s |", it->problem, it->candidates[holds ? origin->x : origin->y].name);
     fp8r_text_add(text, " %.2f | %.2f |", holds ? one->then_us : one->else_us,
                   holds ? one->else_us : one->then_us);
