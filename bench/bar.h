@@ -1,5 +1,5 @@
-/* One bar: what is measured, against what, and what it must and should be. Each bar is a ratio of two times that were taken
- * alternately in one run.
+/* One bar: what is measured, against what, and what it must and should be. Each bar is a ratio of two times
+ * that were taken alternately in one run.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP8R_BENCH_BAR_H
 #define FP8R_BENCH_BAR_H
@@ -25,11 +25,11 @@ struct bench_bar {
     bool larger_is_better;
 
     bool is_measured;
-    char note[256];   /* why not, or the peer's name */
-    char config[64];  /* "cpu:CONFIG" that ran */
+    char note[256];  /* why not, or the peer's name */
+    char config[64]; /* "cpu:CONFIG" that ran */
     int rounds;
-    double ratio, low, high;   /* median of the paired ratios and its 95 % interval */
-    double mine_us, peer_us;   /* medians of one product */
+    double ratio, low, high; /* median of the paired ratios and its 95 % interval */
+    double mine_us, peer_us; /* medians of one product */
     double mine_rate, peer_rate;
     const char *rate_unit;
 };
@@ -37,13 +37,15 @@ struct bench_bar {
 /* Time of `repeats` units of work, in nanoseconds; negative where it failed. */
 typedef int64_t (*bench_pass)(void *arg);
 
-/* Alternates the two passes in random order, after one unmeasured round, and fills ratio (mine's rate over the peer's where
- * larger is better, else mine's time over the peer's), interval and medians. False where a pass failed. */
-bool bench_pair(struct bench_bar *bar, int rounds, bench_pass mine, void *mine_arg, bench_pass peer, void *peer_arg,
-                double units);
+/* Alternates the two passes in random order, after one unmeasured round, and fills ratio (mine's rate over
+ * the peer's where larger is better, else mine's time over the peer's), interval and medians. False where a
+ * pass failed. */
+bool bench_pair(struct bench_bar *bar, int rounds, bench_pass mine, void *mine_arg, bench_pass peer,
+                void *peer_arg, double units);
 
 /* The bars. Each fills the whole struct; without memory, library or peer it stays unmeasured with a note. */
-void bench_decode(const struct bench_settings *settings, int64_t n, int64_t k, const char *name, struct bench_bar *bar);
+void bench_decode(const struct bench_settings *settings, int64_t n, int64_t k, const char *name,
+                  struct bench_bar *bar);
 void bench_sgemm(const struct bench_settings *settings, struct bench_bar *bar);
 void bench_torch(const struct bench_settings *settings, struct bench_bar *bar);
 

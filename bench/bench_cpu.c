@@ -2,7 +2,8 @@
  *
  *     bench_cpu [--threads N] [--rounds N] [--results DIRECTORY] [BAR...]
  *
- * Exit: 0 all measured bars hold, 1 one does not, 2 usage, 4 nothing could be measured, 6 the result could not be written.
+ * Exit: 0 all measured bars hold, 1 one does not, 2 usage, 4 nothing could be measured, 6 the result could
+ * not be written.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,12 +48,15 @@ static void print(const struct bench_bar *bar)
         printf("%-13s %s\n%13s not measured: %s\n", bar->name, bar->what, "", bar->note);
         return;
     }
-    const char *verdict = !reaches(bar, bar->must) ? "DOES NOT HOLD" : reaches(bar, bar->aim) ? "holds, aim met" : "holds";
+    const char *verdict = !reaches(bar, bar->must) ? "DOES NOT HOLD"
+                          : reaches(bar, bar->aim) ? "holds, aim met"
+                                                   : "holds";
     printf("%-13s %s\n", bar->name, bar->what);
     printf("%13s %.3f [%.3f, %.3f]  must %s %.2f, aim %.2f: %s\n", "", bar->ratio, bar->low, bar->high,
            bar->larger_is_better ? ">=" : "<=", bar->must, bar->aim, verdict);
     printf("%13s %s %.1f us, %.1f %s; peer %.1f us, %.1f %s (%s; %d rounds)\n", "", bar->config, bar->mine_us,
-           bar->mine_rate, bar->rate_unit, bar->peer_us, bar->peer_rate, bar->rate_unit, bar->note, bar->rounds);
+           bar->mine_rate, bar->rate_unit, bar->peer_us, bar->peer_rate, bar->rate_unit, bar->note,
+           bar->rounds);
 }
 
 /* Marks the bars that were named; false on an unknown name. */
@@ -65,7 +69,9 @@ static bool choose(int count, char **words, bool chosen[BARS])
         while (i < BARS && strcmp(names[i], words[w]) != 0)
             i++;
         if (i == BARS) {
-            fprintf(stderr, "bench_cpu: no bar named '%s'; there are decode-4096, decode-14336, prefill-512, decode-torch\n",
+            fprintf(stderr,
+                    "bench_cpu: no bar named '%s'; there are decode-4096, decode-14336, prefill-512, "
+                    "decode-torch\n",
                     words[w]);
             return false;
         }
@@ -75,7 +81,8 @@ static bool choose(int count, char **words, bool chosen[BARS])
 }
 
 /* Reads the options; *first_word is where the names of bars begin. */
-static bool read_options(int argc, char **argv, struct bench_settings *settings, const char **results, int *first_word)
+static bool read_options(int argc, char **argv, struct bench_settings *settings, const char **results,
+                         int *first_word)
 {
     int i = 1;
     for (; i + 1 < argc && strncmp(argv[i], "--", 2) == 0; i += 2) {
@@ -100,11 +107,11 @@ int main(int argc, char **argv)
     int first_word = 1;
     bool chosen[BARS];
     if (!read_options(argc, argv, &settings, &results, &first_word)) {
-        fprintf(stderr, "usage: bench_cpu [--threads N] [--rounds 1..%d] [--results DIRECTORY] [BAR...]\n", BENCH_ROUNDS_MOST);
+        fprintf(stderr, "usage: bench_cpu [--threads N] [--rounds 1..%d] [--results DIRECTORY] [BAR...]\n",
+                BENCH_ROUNDS_MOST);
         return FP8R_EXIT_USAGE;
     }
-    if (!choose(argc - first_word, argv + first_word, chosen))
-        return FP8R_EXIT_USAGE;
+    if (!choose(argc - first_word, argv + first_word, chosen)) return FP8R_EXIT_USAGE;
     fp8r_cpu_facts_read(settings.threads, &settings.facts);
     settings.threads = settings.facts.threads;
     bench_blas_core(&settings.facts, argv);
@@ -114,18 +121,15 @@ int main(int argc, char **argv)
     struct bench_bar bars[BARS];
     int count = 0, measured = 0, exit_code = FP8R_EXIT_GOOD;
     for (int i = 0; i < BARS; i++) {
-        if (!chosen[i])
-            continue;
+        if (!chosen[i]) continue;
         measure(i, &settings, &bars[count]);
         print(&bars[count]);
         fflush(stdout);
         measured += bars[count].is_measured;
-        if (bars[count].is_measured && !reaches(&bars[count], bars[count].must))
-            exit_code = FP8R_EXIT_FAILED;
+        if (bars[count].is_measured && !reaches(&bars[count], bars[count].must)) exit_code = FP8R_EXIT_FAILED;
         count++;
     }
-    if (measured == 0)
-        return FP8R_EXIT_UNMEASURED;
+    if (measured == 0) return FP8R_EXIT_UNMEASURED;
     if (results && !bench_result_write(results, &settings, bars, count, argc, argv))
         return FP8R_EXIT_INTERNAL;
     return exit_code;

@@ -5,8 +5,8 @@
 
 #include <fp8route/backend.h>
 
-/* An OpenBLAS that does not know the processor's model falls back to kernels of twenty years ago, and decides that when it
- * is loaded. Where that happened, starts this program again with OPENBLAS_CORETYPE set. */
+/* An OpenBLAS that does not know the processor's model falls back to kernels of twenty years ago, and decides
+ * that when it is loaded. Where that happened, starts this program again with OPENBLAS_CORETYPE set. */
 void bench_blas_core(const fp8r_device_facts *facts, char **argv);
 
 #endif

@@ -5,8 +5,8 @@
 #include "measure/random.h"
 #include "measure/statistics.h"
 
-bool bench_pair(struct bench_bar *bar, int rounds, bench_pass mine, void *mine_arg, bench_pass peer, void *peer_arg,
-                double units)
+bool bench_pair(struct bench_bar *bar, int rounds, bench_pass mine, void *mine_arg, bench_pass peer,
+                void *peer_arg, double units)
 {
     double own[BENCH_ROUNDS_MOST], other[BENCH_ROUNDS_MOST], ratios[BENCH_ROUNDS_MOST];
     struct fp8r_random random = {.state = 1};
@@ -16,8 +16,7 @@ bool bench_pair(struct bench_bar *bar, int rounds, bench_pass mine, void *mine_a
         int64_t a = first ? mine(mine_arg) : 0;
         int64_t b = peer(peer_arg);
         a = first ? a : mine(mine_arg);
-        if (a <= 0 || b <= 0)
-            return false;
+        if (a <= 0 || b <= 0) return false;
         if (i >= 0) {
             own[i] = (double)a;
             other[i] = (double)b;

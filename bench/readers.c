@@ -1,5 +1,5 @@
-/* Three readers. Compilers turn the eight-wide vectors into what the processor has; memory, not the loads, is what they wait
- * for.
+/* Three readers. Compilers turn the eight-wide vectors into what the processor has; memory, not the loads, is
+ * what they wait for.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "readers.h"
 
@@ -27,8 +27,7 @@ static inline uint64_t read_stream(const line *memory, size_t lines, int ahead)
     memset(sums, 0, sizeof sums);
     for (size_t i = 0; i + LINES <= lines; i += LINES)
         for (size_t j = 0; j < LINES; j++) {
-            if (ahead)
-                __builtin_prefetch(memory + i + j + ahead);
+            if (ahead) __builtin_prefetch(memory + i + j + ahead);
             sums[j] ^= memory[i + j];
         }
     return fold(sums, LINES);
@@ -50,7 +49,6 @@ static uint64_t read_streams(const line *memory, size_t lines)
 uint64_t bench_read(int reader, const void *memory, size_t bytes)
 {
     size_t lines = bytes / sizeof(line);
-    if (reader == 0)
-        return read_stream(memory, lines, 0);
+    if (reader == 0) return read_stream(memory, lines, 0);
     return reader == 1 ? read_stream(memory, lines, AHEAD_LINES) : read_streams(memory, lines);
 }

@@ -10,13 +10,13 @@
 
 #include "device/device.h"
 
-/* The commit that is checked out where the program runs, "unknown" without git; marked where files differ from it. */
+/* The commit that is checked out where the program runs, "unknown" without git; marked where files differ
+ * from it. */
 static void read_commit(char *commit, size_t size)
 {
     snprintf(commit, size, "unknown");
     FILE *git = popen("git describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null", "r");
-    if (!git)
-        return;
+    if (!git) return;
     if (fgets(commit, (int)size, git))
         commit[strcspn(commit, "\n")] = '\0';
     else
@@ -33,15 +33,15 @@ static double rounded(double value)
 
 static json_t *bar_json(const struct bench_bar *bar)
 {
-    json_t *object = json_pack("{ss, ss, sb, ss, sf, sf, sb}", "bar", bar->name, "what", bar->what, "measured",
-                               bar->is_measured, "note", bar->note, "must", bar->must, "aim", bar->aim, "larger_is_better",
-                               bar->larger_is_better);
-    if (!object || !bar->is_measured)
-        return object;
-    json_t *numbers = json_pack("{ss, si, sf, s[f,f], sf, sf, sf, sf, ss}", "config", bar->config, "rounds", bar->rounds,
-                                "ratio", rounded(bar->ratio), "interval_95", rounded(bar->low), rounded(bar->high),
-                                "mine_us", rounded(bar->mine_us), "peer_us", rounded(bar->peer_us), "mine_rate",
-                                rounded(bar->mine_rate), "peer_rate", rounded(bar->peer_rate), "rate_unit", bar->rate_unit);
+    json_t *object = json_pack("{ss, ss, sb, ss, sf, sf, sb}", "bar", bar->name, "what", bar->what,
+                               "measured", bar->is_measured, "note", bar->note, "must", bar->must, "aim",
+                               bar->aim, "larger_is_better", bar->larger_is_better);
+    if (!object || !bar->is_measured) return object;
+    json_t *numbers =
+        json_pack("{ss, si, sf, s[f,f], sf, sf, sf, sf, ss}", "config", bar->config, "rounds", bar->rounds,
+                  "ratio", rounded(bar->ratio), "interval_95", rounded(bar->low), rounded(bar->high),
+                  "mine_us", rounded(bar->mine_us), "peer_us", rounded(bar->peer_us), "mine_rate",
+                  rounded(bar->mine_rate), "peer_rate", rounded(bar->peer_rate), "rate_unit", bar->rate_unit);
     if (!numbers || json_object_update(object, numbers) != 0) {
         json_decref(object);
         object = NULL;
@@ -50,8 +50,8 @@ static json_t *bar_json(const struct bench_bar *bar)
     return object;
 }
 
-static json_t *result_json(const struct bench_settings *settings, const char *features, const char *date, int argc,
-                           char **argv)
+static json_t *result_json(const struct bench_settings *settings, const char *features, const char *date,
+                           int argc, char **argv)
 {
     char commit[64];
     const fp8r_device_facts *facts = &settings->facts;
@@ -59,20 +59,19 @@ static json_t *result_json(const struct bench_settings *settings, const char *fe
     for (int i = 0; i < argc; i++)
         json_array_append_new(command, json_string(i == 0 ? "bench_cpu" : argv[i]));
     read_commit(commit, sizeof commit);
-    return json_pack("{ss, ss, ss, s{ss, ss, si, sI, sI}, so}", "schema", "fp8route-bench-1", "date", date, "commit", commit,
-                     "machine", "processor", facts->name, "features", features, "threads", (int)settings->threads,
-                     "l2_bytes", (json_int_t)facts->l2_bytes, "last_level_bytes", (json_int_t)facts->last_level_bytes,
-                     "command", command);
+    return json_pack("{ss, ss, ss, s{ss, ss, si, sI, sI}, so}", "schema", "fp8route-bench-1", "date", date,
+                     "commit", commit, "machine", "processor", facts->name, "features", features, "threads",
+                     (int)settings->threads, "l2_bytes", (json_int_t)facts->l2_bytes, "last_level_bytes",
+                     (json_int_t)facts->last_level_bytes, "command", command);
 }
 
-bool bench_result_write(const char *directory, const struct bench_settings *settings, const struct bench_bar *bars,
-                        int count, int argc, char **argv)
+bool bench_result_write(const char *directory, const struct bench_settings *settings,
+                        const struct bench_bar *bars, int count, int argc, char **argv)
 {
     char date[32] = "", features[128], path[512];
     time_t now = time(NULL);
     struct tm utc;
-    if (gmtime_r(&now, &utc))
-        strftime(date, sizeof date, "%Y-%m-%dT%H-%M-%SZ", &utc);
+    if (gmtime_r(&now, &utc)) strftime(date, sizeof date, "%Y-%m-%dT%H-%M-%SZ", &utc);
     fp8r_cpu_features_format(settings->facts.cpu_features, features, sizeof features);
     const char *last = strrchr(features, '+');
     snprintf(path, sizeof path, "%s/cpu-%s-%s-%dt.json", directory, date, last ? last + 1 : features,

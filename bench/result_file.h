@@ -6,7 +6,7 @@
 #include "bar.h"
 
 /* Writes directory/cpu-DATE-FEATURES-THREADS.json. False, with a line on standard error, where it cannot. */
-bool bench_result_write(const char *directory, const struct bench_settings *settings, const struct bench_bar *bars,
-                        int count, int argc, char **argv);
+bool bench_result_write(const char *directory, const struct bench_settings *settings,
+                        const struct bench_bar *bars, int count, int argc, char **argv);
 
 #endif

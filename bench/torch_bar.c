@@ -1,5 +1,5 @@
-/* Decode against torch: its fp32 mm of the same shape, M = 1, weights rotating. A Python of its own does one pass a line
- * that it reads and answers with nanoseconds, so that passes alternate.
+/* Decode against torch: its fp32 mm of the same shape, M = 1, weights rotating. A Python of its own does one
+ * pass a line that it reads and answers with nanoseconds, so that passes alternate.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,25 +12,24 @@
 
 enum { N = 4096, K = 4096 };
 
-static const char program[] =
-    "import sys, time\n"
-    "try:\n"
-    "    import torch\n"
-    "except Exception as error:\n"
-    "    print('no torch:', error, flush=True)\n"
-    "    raise SystemExit(1)\n"
-    "n, k, threads, copies = map(int, sys.argv[1:])\n"
-    "torch.set_num_threads(threads)\n"
-    "a = torch.randn(1, k)\n"
-    "first = torch.randn(n, k)\n"
-    "weights = [first.clone().t() for _ in range(copies)]\n"
-    "out = torch.empty(1, n)\n"
-    "print('torch', torch.__version__, flush=True)\n"
-    "for line in sys.stdin:\n"
-    "    start = time.perf_counter_ns()\n"
-    "    for w in weights:\n"
-    "        torch.mm(a, w, out=out)\n"
-    "    print(time.perf_counter_ns() - start, flush=True)\n";
+static const char program[] = "import sys, time\n"
+                              "try:\n"
+                              "    import torch\n"
+                              "except Exception as error:\n"
+                              "    print('no torch:', error, flush=True)\n"
+                              "    raise SystemExit(1)\n"
+                              "n, k, threads, copies = map(int, sys.argv[1:])\n"
+                              "torch.set_num_threads(threads)\n"
+                              "a = torch.randn(1, k)\n"
+                              "first = torch.randn(n, k)\n"
+                              "weights = [first.clone().t() for _ in range(copies)]\n"
+                              "out = torch.empty(1, n)\n"
+                              "print('torch', torch.__version__, flush=True)\n"
+                              "for line in sys.stdin:\n"
+                              "    start = time.perf_counter_ns()\n"
+                              "    for w in weights:\n"
+                              "        torch.mm(a, w, out=out)\n"
+                              "    print(time.perf_counter_ns() - start, flush=True)\n";
 
 struct peer {
     pid_t process;
@@ -54,8 +53,7 @@ static void run_python(int in, int out, int32_t threads, int64_t copies)
 static bool peer_start(struct peer *peer, int32_t threads, int64_t copies)
 {
     int to[2], from[2];
-    if (pipe(to) != 0)
-        return false;
+    if (pipe(to) != 0) return false;
     if (pipe(from) != 0) {
         close(to[0]);
         close(to[1]);
@@ -76,12 +74,9 @@ static bool peer_start(struct peer *peer, int32_t threads, int64_t copies)
 
 static void peer_stop(struct peer *peer)
 {
-    if (peer->to)
-        fclose(peer->to);
-    if (peer->from)
-        fclose(peer->from);
-    if (peer->process > 0)
-        waitpid(peer->process, NULL, 0);
+    if (peer->to) fclose(peer->to);
+    if (peer->from) fclose(peer->from);
+    if (peer->process > 0) waitpid(peer->process, NULL, 0);
 }
 
 static int64_t peer_pass(void *argument)
@@ -93,9 +88,11 @@ static int64_t peer_pass(void *argument)
     return strtoll(line, NULL, 10);
 }
 
-static void measure(const struct bench_settings *settings, struct bench_workload *workload, struct bench_bar *bar)
+static void measure(const struct bench_settings *settings, struct bench_workload *workload,
+                    struct bench_bar *bar)
 {
-    /* A pass of torch reads as many bytes as all our copies hold, so each side's pass finds its own weights cold. */
+    /* A pass of torch reads as many bytes as all our copies hold, so each side's pass finds its own weights
+     * cold. */
     int64_t copies = fp8r_size_min(workload->copies, workload->copies / (int64_t)sizeof(float) + 2);
     struct peer peer = {0};
     char banner[160] = "";
@@ -104,7 +101,8 @@ static void measure(const struct bench_settings *settings, struct bench_workload
         banner[strcspn(banner, "\n")] = '\0';
         snprintf(bar->note, sizeof bar->note, "%s", banner);
         workload->copies = copies; /* as many products in a pass */
-        if (!bench_pair(bar, settings->rounds, bench_workload_pass, workload, peer_pass, &peer, (double)copies))
+        if (!bench_pair(bar, settings->rounds, bench_workload_pass, workload, peer_pass, &peer,
+                        (double)copies))
             snprintf(bar->note, sizeof bar->note, "the Python process ended early");
     } else {
         snprintf(bar->note, sizeof bar->note, "needs a python3 with torch");
@@ -121,8 +119,7 @@ void bench_torch(const struct bench_settings *settings, struct bench_bar *bar)
     struct bench_workload workload;
     *bar = (struct bench_bar){.name = "decode-torch", .must = 0.5, .aim = 0.3, .rate_unit = "GB/s"};
     snprintf(bar->what, sizeof bar->what, "M=1, N=%d, K=%d, cold: time / fp32 mm of torch", N, K);
-    if (!bench_workload_make(settings, "1x4096x4096", 0, &workload, bar))
-        return;
+    if (!bench_workload_make(settings, "1x4096x4096", 0, &workload, bar)) return;
     measure(settings, &workload, bar);
     bench_workload_drop(&workload);
 }

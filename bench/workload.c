@@ -25,10 +25,8 @@ static bool allocate_operands(struct bench_workload *workload)
                             &workload->matmul.scale_b, &workload->matmul.bias};
     for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
         int64_t bytes;
-        if (!small[i]->dtype)
-            continue;
-        if (!fp8r_matrix_span_bytes(small[i], &bytes) || !(small[i]->data = allocate(bytes)))
-            return false;
+        if (!small[i]->dtype) continue;
+        if (!fp8r_matrix_span_bytes(small[i], &bytes) || !(small[i]->data = allocate(bytes))) return false;
         memset(small[i]->data, 0, (size_t)bytes); /* out's pages must be there too */
     }
     workload->weights = allocate(workload->copies * workload->copy_bytes);
@@ -39,8 +37,7 @@ static bool allocate_operands(struct bench_workload *workload)
 static bool fill(struct bench_workload *workload)
 {
     workload->matmul.b.data = workload->weights;
-    if (!fp8r_fill_matmul(&workload->matmul, 1))
-        return false;
+    if (!fp8r_fill_matmul(&workload->matmul, 1)) return false;
     for (int64_t i = 1; i < workload->copies; i++)
         memcpy(workload->weights + i * workload->copy_bytes, workload->weights, (size_t)workload->copy_bytes);
     return true;
@@ -67,10 +64,12 @@ bool bench_workload_make(const struct bench_settings *settings, const char *prob
         return false;
     }
     workload->copy_bytes = workload->matmul.b.rows * workload->matmul.b.cols;
-    workload->copies = copies ? copies : fp8r_size_blocks(CACHES * settings->facts.last_level_bytes, workload->copy_bytes);
+    workload->copies =
+        copies ? copies : fp8r_size_blocks(CACHES * settings->facts.last_level_bytes, workload->copy_bytes);
     int64_t needed = workload->copies * workload->copy_bytes, free_bytes = fp8r_host_available_bytes();
     if (needed > free_bytes / 4 * 3) {
-        snprintf(bar->note, sizeof bar->note, "needs %lld MB of memory for %d times the last-level cache; %lld MB are free",
+        snprintf(bar->note, sizeof bar->note,
+                 "needs %lld MB of memory for %d times the last-level cache; %lld MB are free",
                  (long long)(needed >> 20), CACHES, (long long)(free_bytes >> 20));
         return false;
     }
@@ -79,14 +78,19 @@ bool bench_workload_make(const struct bench_settings *settings, const char *prob
         bench_workload_drop(workload);
         return false;
     }
-    snprintf(bar->config, sizeof bar->config, "%s", fp8r_plan_backend(workload->plan, workload->matmul.a.rows));
+    snprintf(bar->config, sizeof bar->config, "%s",
+             fp8r_plan_backend(workload->plan, workload->matmul.a.rows));
     return true;
 }
 
 void bench_workload_drop(struct bench_workload *workload)
 {
-    void *data[] = {workload->matmul.a.data,       workload->matmul.out.data,  workload->matmul.scale_a.data,
-                    workload->matmul.scale_b.data, workload->matmul.bias.data, workload->weights,
+    void *data[] = {workload->matmul.a.data,
+                    workload->matmul.out.data,
+                    workload->matmul.scale_a.data,
+                    workload->matmul.scale_b.data,
+                    workload->matmul.bias.data,
+                    workload->weights,
                     workload->workspace};
     fp8r_plan_destroy(workload->plan);
     fp8r_context_destroy(workload->context);

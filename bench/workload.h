@@ -1,5 +1,5 @@
-/* A product on the cpu backend, planned once, over enough copies of its weights that none is in a cache when its turn
- * comes.
+/* A product on the cpu backend, planned once, over enough copies of its weights that none is in a cache when
+ * its turn comes.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP8R_BENCH_WORKLOAD_H
 #define FP8R_BENCH_WORKLOAD_H

@@ -1,5 +1,6 @@
-/* Products for the cpu backend's tests: operands end where a page begins that may not be touched, runs go straight to the
- * backend with facts, threads and workspace of the test's choice, and a result is held against sums in double.
+/* Products for the cpu backend's tests: operands end where a page begins that may not be touched, runs go
+ * straight to the backend with facts, threads and workspace of the test's choice, and a result is held
+ * against sums in double.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP8R_TESTS_CPU_CASE_H
 #define FP8R_TESTS_CPU_CASE_H
@@ -52,8 +53,7 @@ static inline struct guarded guarded_make(size_t bytes)
 
 static inline void guarded_drop(struct guarded *memory)
 {
-    if (memory->map)
-        munmap(memory->map, memory->map_bytes);
+    if (memory->map) munmap(memory->map, memory->map_bytes);
     memory->map = NULL;
 }
 
@@ -65,9 +65,9 @@ struct cpu_case {
 /* What a test may ask for; zero = e4m3 a, bf16 out, no bias, packed "tn". */
 struct cpu_wish {
     int32_t a_dtype, out_dtype, bias_dtype;
-    int64_t batch, pad;         /* pad: elements between rows */
+    int64_t batch, pad; /* pad: elements between rows */
     bool outer_a, outer_b, outer_out, no_scales;
-    int largest_code;           /* codes are drawn from +-0 .. +-this */
+    int largest_code; /* codes are drawn from +-0 .. +-this */
 };
 
 static inline uint32_t draw(uint32_t *seed)
@@ -77,8 +77,8 @@ static inline uint32_t draw(uint32_t *seed)
 }
 
 /* Rows x cols with the inner dimension contiguous, and the bytes up to the last element of the last row. */
-static inline struct guarded operand_make(fp8r_operand *operand, int32_t dtype, int64_t batch, int64_t rows, int64_t cols,
-                                          bool outer, int64_t pad)
+static inline struct guarded operand_make(fp8r_operand *operand, int32_t dtype, int64_t batch, int64_t rows,
+                                          int64_t cols, bool outer, int64_t pad)
 {
     int64_t inner = outer ? rows : cols, lines = outer ? cols : rows, pitch = inner + pad;
     operand->dtype = dtype;
@@ -109,7 +109,8 @@ static inline void fill_scales(struct guarded *memory, uint32_t *seed)
         ((float *)(void *)memory->data)[i] = ldexpf(1.0f, (int)(draw(seed) % 5) - 2);
 }
 
-static inline void case_make(struct cpu_case *it, int64_t m, int64_t n, int64_t k, const struct cpu_wish *wish)
+static inline void case_make(struct cpu_case *it, int64_t m, int64_t n, int64_t k,
+                             const struct cpu_wish *wish)
 {
     uint32_t seed = (uint32_t)(m * 7919 + n * 104729 + k * 31 + wish->largest_code);
     int64_t batch = wish->batch ? wish->batch : 1;
@@ -120,8 +121,8 @@ static inline void case_make(struct cpu_case *it, int64_t m, int64_t n, int64_t 
     int largest = wish->largest_code ? wish->largest_code : 0x4F;
     it->a = operand_make(&p->a, a_dtype, batch, m, k, wish->outer_a, wish->pad);
     it->b = operand_make(&p->b, FP8R_DTYPE_E4M3, batch, k, n, !wish->outer_b, wish->pad);
-    it->out = operand_make(&p->out, wish->out_dtype ? wish->out_dtype : FP8R_DTYPE_BF16, batch, m, n, wish->outer_out,
-                           wish->pad);
+    it->out = operand_make(&p->out, wish->out_dtype ? wish->out_dtype : FP8R_DTYPE_BF16, batch, m, n,
+                           wish->outer_out, wish->pad);
     if (fp8r_dtype_is_half(a_dtype))
         fill_values(&it->a, a_dtype, &seed);
     else
@@ -160,8 +161,7 @@ static inline fp8r_device_facts case_facts(int32_t threads)
 static inline int config_index(const char *name)
 {
     for (int i = 0; fp8r_backend_cpu.configs[i]; i++)
-        if (strcmp(fp8r_backend_cpu.configs[i], name) == 0)
-            return i;
+        if (strcmp(fp8r_backend_cpu.configs[i], name) == 0) return i;
     fail_msg("no configuration %s", name);
     return -1;
 }
@@ -190,9 +190,11 @@ static inline void case_run(struct cpu_case *it, int config, int64_t m, int32_t 
     struct guarded workspace = guarded_make(bytes);
     assert_int_equal((uintptr_t)workspace.data % 256, 0);
     memset(it->out.data, PATTERN, it->out.bytes);
-    fp8r_pointers pointers = {sizeof pointers, m, it->a.data, it->b.data, it->out.data, it->scale_a.data,
-                              it->scale_b.data, it->bias.data};
-    assert_int_equal(cpu->run(NULL, &services, state, &problem, config, &pointers, workspace.data, bytes, NULL), FP8R_OK);
+    fp8r_pointers pointers = {
+        sizeof pointers, m, it->a.data, it->b.data, it->out.data, it->scale_a.data, it->scale_b.data,
+        it->bias.data};
+    assert_int_equal(
+        cpu->run(NULL, &services, state, &problem, config, &pointers, workspace.data, bytes, NULL), FP8R_OK);
     cpu->destroy(NULL, state);
     guarded_drop(&workspace);
     fp8r_pool_destroy(pool);
@@ -200,10 +202,11 @@ static inline void case_run(struct cpu_case *it, int config, int64_t m, int32_t 
 
 /* ---- The oracle ---- */
 
-static inline float element(const struct guarded *memory, const fp8r_operand *operand, int64_t batch, int64_t row,
-                            int64_t col)
+static inline float element(const struct guarded *memory, const fp8r_operand *operand, int64_t batch,
+                            int64_t row, int64_t col)
 {
-    return fp8r_load(memory->data, batch * operand->batch_stride + row * operand->row_stride + col * operand->col_stride,
+    return fp8r_load(memory->data,
+                     batch * operand->batch_stride + row * operand->row_stride + col * operand->col_stride,
                      operand->dtype);
 }
 
@@ -224,9 +227,10 @@ static inline float oracle_row(const struct cpu_case *it, int64_t batch, int64_t
     return scale;
 }
 
-/* Holds one element to its bound: K roundings of the partial sums, three of the epilogue, one of out's type. */
-static inline void check_element(const struct cpu_case *it, int64_t batch, int64_t m, int64_t n, const float *row,
-                                 float scale_a, const char *name)
+/* Holds one element to its bound: K roundings of the partial sums, three of the epilogue, one of out's type.
+ */
+static inline void check_element(const struct cpu_case *it, int64_t batch, int64_t m, int64_t n,
+                                 const float *row, float scale_a, const char *name)
 {
     const fp8r_problem *p = &it->problem;
     double sum = 0, size = 0;
@@ -235,14 +239,19 @@ static inline void check_element(const struct cpu_case *it, int64_t batch, int64
         sum += term;
         size += fabs(term);
     }
-    double scale = (double)scale_a * (it->scale_b.map ? (double)element(&it->scale_b, &p->scale_b, batch, 0, n) : 1.0);
+    double scale =
+        (double)scale_a * (it->scale_b.map ? (double)element(&it->scale_b, &p->scale_b, batch, 0, n) : 1.0);
     double bias = it->bias.map ? (double)element(&it->bias, &p->bias, batch, 0, n) : 0.0;
     double want = sum * scale + bias, got = (double)element(&it->out, &p->out, batch, m, n);
-    double unit = p->out.dtype == FP8R_DTYPE_FP32 ? 0x1p-23 : p->out.dtype == FP8R_DTYPE_FP16 ? 0x1p-11 : 0x1p-8;
-    double bound = (double)p->k * 0x1p-23 * size * fabs(scale) + unit * fabs(want) + 0x1p-22 * fabs(bias) + 0x1p-25;
+    double unit = p->out.dtype == FP8R_DTYPE_FP32   ? 0x1p-23
+                  : p->out.dtype == FP8R_DTYPE_FP16 ? 0x1p-11
+                                                    : 0x1p-8;
+    double bound =
+        (double)p->k * 0x1p-23 * size * fabs(scale) + unit * fabs(want) + 0x1p-22 * fabs(bias) + 0x1p-25;
     if (!(fabs(got - want) <= bound))
-        fail_msg("%s %lldx%lldx%lld: out[%lld,%lld,%lld] is %.9g, should be %.9g +- %.3g", name, (long long)p->m,
-                 (long long)p->n, (long long)p->k, (long long)batch, (long long)m, (long long)n, got, want, bound);
+        fail_msg("%s %lldx%lldx%lld: out[%lld,%lld,%lld] is %.9g, should be %.9g +- %.3g", name,
+                 (long long)p->m, (long long)p->n, (long long)p->k, (long long)batch, (long long)m,
+                 (long long)n, got, want, bound);
 }
 
 static inline void case_check(const struct cpu_case *it, const char *name)
@@ -263,9 +272,11 @@ static inline void case_check(const struct cpu_case *it, const char *name)
 static inline void case_check_padding(const struct cpu_case *it, int64_t m, const char *name)
 {
     const fp8r_problem *p = &it->problem;
-    size_t element_bytes = (size_t)fp8r_dtype_bytes(p->out.dtype), pitch = (size_t)p->out.row_stride * element_bytes;
+    size_t element_bytes = (size_t)fp8r_dtype_bytes(p->out.dtype),
+           pitch = (size_t)p->out.row_stride * element_bytes;
     for (size_t i = 0; i < it->out.bytes; i++)
-        if ((i % pitch >= (size_t)p->n * element_bytes || i / pitch >= (size_t)m) && it->out.data[i] != PATTERN)
+        if ((i % pitch >= (size_t)p->n * element_bytes || i / pitch >= (size_t)m) &&
+            it->out.data[i] != PATTERN)
             fail_msg("%s: byte %zu of out lies in its padding and was written", name, i);
 }
 

@@ -1,11 +1,11 @@
-/* Values of every configuration of the cpu backend that this machine can run: shapes, types, layouts, NaN, and the promise
- * that an element's bits depend on nothing but its row, its column and the numerics class.
+/* Values of every configuration of the cpu backend that this machine can run: shapes, types, layouts, NaN,
+ * and the promise that an element's bits depend on nothing but its row, its column and the numerics class.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "backend/cpu_case.h"
 
 /* For every configuration that takes the case. */
-#define EACH_CONFIG(it, config)                                                                                        \
-    for (int config = 0; fp8r_backend_cpu.configs[config]; config++)                                                   \
+#define EACH_CONFIG(it, config)                                                                              \
+    for (int config = 0; fp8r_backend_cpu.configs[config]; config++)                                         \
         if (case_supported(it, config))
 
 static const char *name_of(int config)
@@ -45,7 +45,8 @@ static void exact_shape(int64_t n, int64_t k)
     assert_non_null(sums);
     for (int64_t i = 0; i < ROWS * n; i++)
         for (int64_t j = 0; j < k; j++)
-            sums[i] += (double)element(&it.a, &it.problem.a, 0, i / n, j) * (double)element(&it.b, &it.problem.b, 0, j, i % n);
+            sums[i] += (double)element(&it.a, &it.problem.a, 0, i / n, j) *
+                       (double)element(&it.b, &it.problem.b, 0, j, i % n);
     EACH_CONFIG(&it, config)
     for (int64_t m = 1; m <= ROWS; m += n * k > 20000 ? 4 : 1) {
         case_run(&it, config, m, 1);
@@ -91,7 +92,8 @@ static void test_random_bound(void **unused)
         {.outer_b = true, .pad = 9, .bias_dtype = FP8R_DTYPE_BF16},
         {.outer_a = true, .outer_b = true, .outer_out = true, .batch = 2, .pad = 1},
     };
-    static const int64_t shapes[][3] = {{1, 1, 1}, {1, 70, 129}, {5, 33, 1000}, {19, 130, 600}, {37, 65, 1030}};
+    static const int64_t shapes[][3] = {
+        {1, 1, 1}, {1, 70, 129}, {5, 33, 1000}, {19, 130, 600}, {37, 65, 1030}};
     for (size_t w = 0; w < sizeof wishes / sizeof *wishes; w++)
         for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
             struct cpu_case it;
@@ -135,7 +137,8 @@ static bool same(float got, float want)
 static void all_codes(int32_t a_dtype, int64_t k)
 {
     struct cpu_case it;
-    case_make(&it, 256, 256, k, &(struct cpu_wish){.a_dtype = a_dtype, .out_dtype = FP8R_DTYPE_FP32, .no_scales = true});
+    case_make(&it, 256, 256, k,
+              &(struct cpu_wish){.a_dtype = a_dtype, .out_dtype = FP8R_DTYPE_FP32, .no_scales = true});
     memset(it.a.data, 0, it.a.bytes);
     memset(it.b.data, 0, it.b.bytes);
     for (int64_t i = 0; i < 256; i++)
@@ -148,8 +151,9 @@ static void all_codes(int32_t a_dtype, int64_t k)
             float want = a * fp8r_from_e4m3((uint8_t)(i % 256)) + 0.0f; /* a sum starts at +0 */
             float got = ((float *)(void *)it.out.data)[i];
             if (!same(got, want))
-                fail_msg("%s, K = %lld: code %02llx x %02llx is %g, should be %g", name_of(config), (long long)k,
-                         (unsigned long long)(i / 256), (unsigned long long)(i % 256), (double)got, (double)want);
+                fail_msg("%s, K = %lld: code %02llx x %02llx is %g, should be %g", name_of(config),
+                         (long long)k, (unsigned long long)(i / 256), (unsigned long long)(i % 256),
+                         (double)got, (double)want);
         }
     }
     case_drop(&it);
@@ -170,7 +174,8 @@ static void test_nan_stays_in_its_row_and_column(void **unused)
 {
     (void)unused;
     struct cpu_case it;
-    case_make(&it, 21, 70, 530, &(struct cpu_wish){.out_dtype = FP8R_DTYPE_FP16, .largest_code = 0x30, .pad = 6});
+    case_make(&it, 21, 70, 530,
+              &(struct cpu_wish){.out_dtype = FP8R_DTYPE_FP16, .largest_code = 0x30, .pad = 6});
     for (int64_t i = 0; i < 20; i++)
         memset(it.a.data + i * 536 + 530, 0x7F, 6);
     for (int64_t i = 0; i < 69; i++)
@@ -200,7 +205,8 @@ static void test_threads_do_not_change_bits(void **unused)
     static const int64_t shapes[][3] = {{3, 300, 777}, {45, 33, 1300}, {200, 17, 64}};
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
         struct cpu_case it;
-        case_make(&it, shapes[s][0], shapes[s][1], shapes[s][2], &(struct cpu_wish){.out_dtype = FP8R_DTYPE_FP32});
+        case_make(&it, shapes[s][0], shapes[s][1], shapes[s][2],
+                  &(struct cpu_wish){.out_dtype = FP8R_DTYPE_FP32});
         void *want = malloc(it.out.bytes);
         assert_non_null(want);
         EACH_CONFIG(&it, config)
@@ -217,7 +223,8 @@ static void test_threads_do_not_change_bits(void **unused)
     }
 }
 
-/* Within a numerics class, whatever the configuration and M: the same bits of a row. Wide sums make differences likely. */
+/* Within a numerics class, whatever the configuration and M: the same bits of a row. Wide sums make
+ * differences likely. */
 static void test_class_is_batch_invariant(void **unused)
 {
     (void)unused;
@@ -240,8 +247,8 @@ static void test_class_is_batch_invariant(void **unused)
             for (size_t i = 0; i < sizeof ms / sizeof *ms; i++) {
                 case_run(&it, second, ms[i], 2);
                 if (memcmp(it.out.data, want, (size_t)ms[i] * row_bytes) != 0)
-                    fail_msg("%s and %s are of class %s and differ at M = %lld", name_of(first), name_of(second),
-                             class_of_first, (long long)ms[i]);
+                    fail_msg("%s and %s are of class %s and differ at M = %lld", name_of(first),
+                             name_of(second), class_of_first, (long long)ms[i]);
             }
         }
     }
@@ -249,12 +256,14 @@ static void test_class_is_batch_invariant(void **unused)
     case_drop(&it);
 }
 
-/* Where a column stands must not matter either: the same column of b everywhere gives the same bits everywhere. */
+/* Where a column stands must not matter either: the same column of b everywhere gives the same bits
+ * everywhere. */
 static void test_place_does_not_change_bits(void **unused)
 {
     (void)unused;
     struct cpu_case it;
-    case_make(&it, 29, 151, 901, &(struct cpu_wish){.out_dtype = FP8R_DTYPE_FP32, .no_scales = true, .largest_code = 0x7E});
+    case_make(&it, 29, 151, 901,
+              &(struct cpu_wish){.out_dtype = FP8R_DTYPE_FP32, .no_scales = true, .largest_code = 0x7E});
     for (int64_t n = 1; n < 151; n++)
         memcpy(it.b.data + n * 901, it.b.data, 901);
     for (int64_t m = 1; m < 29; m++)

@@ -1,5 +1,5 @@
-/* Which configuration the cpu backend picks, which it refuses and why, on processors made by hand: nothing here runs a
- * kernel.
+/* Which configuration the cpu backend picks, which it refuses and why, on processors made by hand: nothing
+ * here runs a kernel.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -65,7 +65,7 @@ static int32_t refusal(uint32_t features, const char *text, const char *config)
     fp8r_problem problem = problem_of(text);
     fp8r_reason reason = {0};
     return fp8r_backend_cpu.supports(NULL, &facts, &problem, config_of(config), &reason) ? FP8R_REASON_NONE
-                                                                                          : reason.code;
+                                                                                         : reason.code;
 }
 
 static void test_features_decide(void **unused)
@@ -74,8 +74,7 @@ static void test_features_decide(void **unused)
     assert_string_equal(picked(0, "1x4096x4096"), "portable_skinny");
     assert_string_equal(picked(FP8R_CPU_NEON, "512x4096x4096"), "portable_packed");
     assert_string_equal(picked(FP8R_CPU_AVX2 | FP8R_CPU_FMA, "1x4096x4096"), "portable_skinny");
-    if (!FP8R_X86_64)
-        return;
+    if (!FP8R_X86_64) return;
     assert_string_equal(picked(AVX2, "1x4096x4096"), "avx2_skinny");
     assert_string_equal(picked(AVX2, "512x4096x4096"), "avx2_packed");
     assert_string_equal(picked(AVX512, "1x4096x4096"), "avx512_skinny");
@@ -101,7 +100,8 @@ static void test_missing_features_are_named(void **unused)
         return;
     }
     assert_int_equal(refusal(0, "1x16x16", "avx2_skinny"), FP8R_REASON_CPU_FEATURE);
-    assert_int_equal(refusal(AVX2 & ~(uint32_t)FP8R_CPU_F16C, "1x16x16", "avx2_packed"), FP8R_REASON_CPU_FEATURE);
+    assert_int_equal(refusal(AVX2 & ~(uint32_t)FP8R_CPU_F16C, "1x16x16", "avx2_packed"),
+                     FP8R_REASON_CPU_FEATURE);
     assert_int_equal(refusal(AVX2, "1x16x16", "avx512_packed"), FP8R_REASON_CPU_FEATURE);
     assert_int_equal(refusal(AVX512, "1x16x16", "avx512bf16_skinny"), FP8R_REASON_CPU_FEATURE);
     assert_int_equal(refusal(BF16, "1x16x16", "avx512bf16_skinny"), FP8R_REASON_NONE);
@@ -111,11 +111,11 @@ static void test_missing_features_are_named(void **unused)
 static void test_tiles_need_a_grant(void **unused)
 {
     (void)unused;
-    if (!FP8R_X86_64)
-        return;
+    if (!FP8R_X86_64) return;
     assert_int_equal(refusal(BF16, "512x64x64", "amx_packed"), FP8R_REASON_CPU_FEATURE);
     bool granted = fp8r_cpu_amx_granted();
-    assert_int_equal(refusal(AMX, "512x64x64", "amx_packed"), granted ? FP8R_REASON_NONE : FP8R_REASON_CPU_FEATURE);
+    assert_int_equal(refusal(AMX, "512x64x64", "amx_packed"),
+                     granted ? FP8R_REASON_NONE : FP8R_REASON_CPU_FEATURE);
     assert_string_equal(picked(AMX, "512x4096x4096"), granted ? "amx_packed" : "avx512_packed");
 }
 
@@ -144,7 +144,8 @@ static void test_invariant_keeps_one_class(void **unused)
     (void)unused;
     fp8r_device_facts facts = processor(FP8R_X86_64 ? BF16 : 0);
     fp8r_problem problem = problem_of("1x4096x4096:invariant");
-    const char *class = fp8r_backend_cpu.numerics(NULL, &facts, &problem, fp8r_backend_cpu.pick(NULL, &facts, &problem));
+    const char *class =
+        fp8r_backend_cpu.numerics(NULL, &facts, &problem, fp8r_backend_cpu.pick(NULL, &facts, &problem));
     assert_non_null(class);
     for (int64_t m = 1; m < 3000; m = m * 3 / 2 + 1) {
         problem.m = m;
@@ -162,8 +163,7 @@ static void test_workspace_never_shrinks(void **unused)
         for (int config = 0; fp8r_backend_cpu.configs[config]; config++) {
             fp8r_problem problem = problem_of(texts[t]);
             fp8r_reason reason;
-            if (!fp8r_backend_cpu.supports(NULL, &facts, &problem, config, &reason))
-                continue;
+            if (!fp8r_backend_cpu.supports(NULL, &facts, &problem, config, &reason)) continue;
             size_t before = 0;
             for (problem.m = 1; problem.m < 5000; problem.m += problem.m < 200 ? 1 : 97) {
                 size_t bytes = fp8r_backend_cpu.workspace(NULL, &facts, &problem, config);

@@ -1,5 +1,5 @@
-/* Linux keeps the AMX tiles' large state from a process until it asks. The grant is the process's, for all of its threads,
- * and its children's.
+/* Linux keeps the AMX tiles' large state from a process until it asks. The grant is the process's, for all of
+ * its threads, and its children's.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE /* syscall */
 #include <pthread.h>
@@ -13,7 +13,10 @@ static bool granted;
 
 static void ask(void)
 {
-    enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 }; /* ARCH_REQ_XCOMP_PERM; its number among the saved states */
+    enum {
+        REQUEST_PERMISSION = 0x1023,
+        TILE_DATA = 18
+    }; /* ARCH_REQ_XCOMP_PERM; its number among the saved states */
     granted = syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
 }
 

@@ -1,6 +1,7 @@
-/* e4m3 and e5m2 codes to fp32 with AVX2 and F16C: their bits become those of an fp16, which vcvtph2ps widens without an
- * assist. An e4m3 code, exponent and mantissa moved to those of an fp16, is its value / 256, subnormals included; the
- * factor is given back on a's side, where it is a power of two and hence exact. Included by ISA files only.
+/* e4m3 and e5m2 codes to fp32 with AVX2 and F16C: their bits become those of an fp16, which vcvtph2ps widens
+ * without an assist. An e4m3 code, exponent and mantissa moved to those of an fp16, is its value / 256,
+ * subnormals included; the factor is given back on a's side, where it is a power of two and hence exact.
+ * Included by ISA files only.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP8R_BACKEND_CPU_AVX2_CODES_H
 #define FP8R_BACKEND_CPU_AVX2_CODES_H
@@ -27,10 +28,12 @@ ALWAYS_INLINE __m256i avx2_to_fp16(__m256i lanes)
 ALWAYS_INLINE __m256i avx2_patch_nan(__m256i lanes)
 {
     const __m256i nan = _mm256_set1_epi16(0x3F80), bits = _mm256_set1_epi16(0x7FFF);
-    return _mm256_or_si256(lanes, _mm256_and_si256(_mm256_cmpeq_epi16(_mm256_and_si256(lanes, bits), nan), bits));
+    return _mm256_or_si256(lanes,
+                           _mm256_and_si256(_mm256_cmpeq_epi16(_mm256_and_si256(lanes, bits), nan), bits));
 }
 
-/* 32 codes as fp16 bits to memory, from where the conversion needs no shuffle; avx2_place says where they went. */
+/* 32 codes as fp16 bits to memory, from where the conversion needs no shuffle; avx2_place says where they
+ * went. */
 ALWAYS_INLINE void avx2_spread(__m256i codes, bool e5m2, bool patch, uint16_t *halves)
 {
     __m256i low = _mm256_unpacklo_epi8(_mm256_setzero_si256(), codes);

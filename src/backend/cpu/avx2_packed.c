@@ -1,7 +1,8 @@
-/* Many rows, AVX2 with FMA and F16C: one chain an element in ascending k, the bits of portable_packed.c. The factor 256 of
- * the decoding is given back on a's side, exactly.
+/* Many rows, AVX2 with FMA and F16C: one chain an element in ascending k, the bits of portable_packed.c. The
+ * factor 256 of the decoding is given back on a's side, exactly.
  *
- * Tile: 6 rows x 2 vectors of columns = 12 chains of 16 registers, two vectors of b, one or two broadcasts of a.
+ * Tile: 6 rows x 2 vectors of columns = 12 chains of 16 registers, two vectors of b, one or two broadcasts of
+ * a.
  *
  * Compiled with the flags of its own (CMakeLists.txt); reached only where the features below are there.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -15,8 +16,9 @@
 
 enum { LANES = 8, STEP = 32, ROWS = 6, COLUMNS = 2 * LANES, LINES = 16 };
 
-/* Sixteen lines (rows of a or columns of b) of 32 codes along k, a vector each -> in 128-bit lane l of vector j the sixteen
- * lines at k = 16 l + j. Four perfect shuffles swap the four bits of the line's number with those of k's place in its lane. */
+/* Sixteen lines (rows of a or columns of b) of 32 codes along k, a vector each -> in 128-bit lane l of vector
+ * j the sixteen lines at k = 16 l + j. Four perfect shuffles swap the four bits of the line's number with
+ * those of k's place in its lane. */
 ALWAYS_INLINE void transpose(__m256i block[LINES])
 {
     for (int stage = 0; stage < 4; stage++) {
@@ -30,8 +32,10 @@ ALWAYS_INLINE void transpose(__m256i block[LINES])
     }
 }
 
-/* 32 codes of up to sixteen lines, transposed; the last line stands in for those beyond. Never reads past a line's end. */
-ALWAYS_INLINE void load_block(const uint8_t *codes, int64_t stride, int64_t lines, int64_t count, __m256i block[LINES])
+/* 32 codes of up to sixteen lines, transposed; the last line stands in for those beyond. Never reads past a
+ * line's end. */
+ALWAYS_INLINE void load_block(const uint8_t *codes, int64_t stride, int64_t lines, int64_t count,
+                              __m256i block[LINES])
 {
     for (int64_t c = 0; c < LINES; c++) {
         const uint8_t *line = codes + (c < lines ? c : lines - 1) * stride;
@@ -46,13 +50,14 @@ ALWAYS_INLINE void load_block(const uint8_t *codes, int64_t stride, int64_t line
     transpose(block);
 }
 
-static void decode_a(const struct fp8r_cpu_tables *tables, int form, const uint8_t *codes, int64_t stride, int64_t rows,
-                     int64_t count, void *panel)
+static void decode_a(const struct fp8r_cpu_tables *tables, int form, const uint8_t *codes, int64_t stride,
+                     int64_t rows, int64_t count, void *panel)
 {
     (void)tables;
     float *to = panel;
     const __m256 factor = _mm256_set1_ps(avx2_factor_a(form));
-    const __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)rows), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    const __m256i mask =
+        _mm256_cmpgt_epi32(_mm256_set1_epi32((int)rows), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
     int64_t i = 0;
     for (; i < count; i += STEP, to += STEP * rows) {
         __m256i block[LINES];
@@ -61,15 +66,15 @@ static void decode_a(const struct fp8r_cpu_tables *tables, int form, const uint8
             _Alignas(32) uint16_t halves[STEP];
             avx2_spread(block[j], form == FP8R_CPU_A_E5M2, true, halves);
             for (int l = 0; l < 2; l++)
-                _mm256_maskstore_ps(to + (16 * l + j) * rows, mask, _mm256_mul_ps(avx2_widen(halves + 8 * l), factor));
+                _mm256_maskstore_ps(to + (16 * l + j) * rows, mask,
+                                    _mm256_mul_ps(avx2_widen(halves + 8 * l), factor));
         }
     }
-    if (i % FP8R_CPU_BLOCK)
-        memset(to, 0, (size_t)(STEP * rows) * sizeof *to);
+    if (i % FP8R_CPU_BLOCK) memset(to, 0, (size_t)(STEP * rows) * sizeof *to);
 }
 
-static void decode_b(const struct fp8r_cpu_tables *tables, const uint8_t *codes, int64_t stride, int64_t columns,
-                     int64_t count, void *panel)
+static void decode_b(const struct fp8r_cpu_tables *tables, const uint8_t *codes, int64_t stride,
+                     int64_t columns, int64_t count, void *panel)
 {
     (void)tables;
     float *to = panel;
@@ -82,14 +87,15 @@ static void decode_b(const struct fp8r_cpu_tables *tables, const uint8_t *codes,
             avx2_spread(block[j], false, true, halves);
             for (int l = 0; l < 2; l++)
                 for (int h = 0; h < 2; h++)
-                    _mm256_store_ps(to + (16 * l + j) * COLUMNS + LANES * h, avx2_widen(halves + 16 * h + 8 * l));
+                    _mm256_store_ps(to + (16 * l + j) * COLUMNS + LANES * h,
+                                    avx2_widen(halves + 16 * h + 8 * l));
         }
     }
-    if (i % FP8R_CPU_BLOCK)
-        memset(to, 0, STEP * COLUMNS * sizeof *to);
+    if (i % FP8R_CPU_BLOCK) memset(to, 0, STEP * COLUMNS * sizeof *to);
 }
 
-ALWAYS_INLINE void packed_rows(int rows, int64_t count, const float *a, const float *b, float *sums, int64_t ld, bool first)
+ALWAYS_INLINE void packed_rows(int rows, int64_t count, const float *a, const float *b, float *sums,
+                               int64_t ld, bool first)
 {
     __m256 sum[ROWS][2];
 #pragma GCC unroll 6
@@ -113,12 +119,13 @@ ALWAYS_INLINE void packed_rows(int rows, int64_t count, const float *a, const fl
     }
 }
 
-#define CASE(n)                                                                                                        \
-    case n:                                                                                                            \
-        packed_rows(n, count, a, b, sums, ld, first);                                                                  \
+#define CASE(n)                                                                                              \
+    case n:                                                                                                  \
+        packed_rows(n, count, a, b, sums, ld, first);                                                        \
         break;
 
-static void packed_panel(int rows, int64_t count, const void *a, const void *b, float *sums, int64_t ld, bool first)
+static void packed_panel(int rows, int64_t count, const void *a, const void *b, float *sums, int64_t ld,
+                         bool first)
 {
     switch (rows) {
         CASE(1)
@@ -131,8 +138,8 @@ static void packed_panel(int rows, int64_t count, const void *a, const void *b, 
     }
 }
 
-static void packed(int rows, int64_t count, const void *a, const void *b, int64_t panels, int64_t panel_bytes, float *sums,
-                   int64_t ld, bool first)
+static void packed(int rows, int64_t count, const void *a, const void *b, int64_t panels, int64_t panel_bytes,
+                   float *sums, int64_t ld, bool first)
 {
     for (int64_t p = 0; p < panels; p++)
         packed_panel(rows, count, a, (const char *)b + p * panel_bytes, sums + p * COLUMNS, ld, first);

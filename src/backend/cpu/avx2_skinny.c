@@ -1,6 +1,7 @@
-/* Few rows, AVX2 with FMA and F16C: eight chains an element, lane i takes the k with k mod 8 = i, as portable_skinny.c does;
- * products of two codes are exact in fp32 and the factor of the decoding is a power of two, so both have the same bits.
- * NaN codes of b would decode as 480 / 256 here: the kernel notices and repairs its results.
+/* Few rows, AVX2 with FMA and F16C: eight chains an element, lane i takes the k with k mod 8 = i, as
+ * portable_skinny.c does; products of two codes are exact in fp32 and the factor of the decoding is a power
+ * of two, so both have the same bits. NaN codes of b would decode as 480 / 256 here: the kernel notices and
+ * repairs its results.
  *
  * Compiled with the flags of its own (CMakeLists.txt); reached only where the features below are there.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -19,8 +20,8 @@ ALWAYS_INLINE void decode_step(int form, __m256i codes, float *to, int64_t pitch
     _Alignas(32) uint16_t halves[STEP];
     avx2_spread(codes, form == FP8R_CPU_A_E5M2, true, halves);
     for (int v = 0; v < STEP / LANES; v++)
-        _mm256_store_ps(to + v * pitch * LANES,
-                        _mm256_mul_ps(avx2_widen(halves + avx2_place(v)), _mm256_set1_ps(avx2_factor_a(form))));
+        _mm256_store_ps(to + v * pitch * LANES, _mm256_mul_ps(avx2_widen(halves + avx2_place(v)),
+                                                              _mm256_set1_ps(avx2_factor_a(form))));
 }
 
 static void decode_row(int form, const uint8_t *codes, int64_t count, float *to, int64_t pitch)
@@ -30,14 +31,13 @@ static void decode_row(int form, const uint8_t *codes, int64_t count, float *to,
         decode_step(form, _mm256_loadu_si256((const __m256i *)(codes + i)), to, pitch);
     for (; i < count || i % FP8R_CPU_BLOCK; i += STEP, to += pitch * STEP) {
         uint8_t rest[STEP] = {0};
-        if (i < count)
-            memcpy(rest, codes + i, (size_t)(count - i));
+        if (i < count) memcpy(rest, codes + i, (size_t)(count - i));
         decode_step(form, _mm256_loadu_si256((const __m256i *)rest), to, pitch);
     }
 }
 
-static void decode_a(const struct fp8r_cpu_tables *tables, int form, const uint8_t *codes, int64_t stride, int64_t rows,
-                     int64_t count, void *panel)
+static void decode_a(const struct fp8r_cpu_tables *tables, int form, const uint8_t *codes, int64_t stride,
+                     int64_t rows, int64_t count, void *panel)
 {
     (void)tables;
     for (int64_t r = 0; r < rows; r++)
@@ -55,9 +55,10 @@ ALWAYS_INLINE void add_lanes(const __m256 *sums, float *out)
     _mm_storeu_ps(out, _mm_add_ps(_mm_movelh_ps(ab, cd), _mm_movehl_ps(cd, ab)));
 }
 
-/* 32 codes of column c times all rows. The fp16s go through memory, in level 1 just written: vcvtph2ps from memory leaves
- * the shuffle port free, from a register's upper half it would need it twice. */
-ALWAYS_INLINE void skinny_step(int rows, __m256i codes, const float *a, int c, __m256 sum[ROWS][COLUMNS], __m256i *most)
+/* 32 codes of column c times all rows. The fp16s go through memory, in level 1 just written: vcvtph2ps from
+ * memory leaves the shuffle port free, from a register's upper half it would need it twice. */
+ALWAYS_INLINE void skinny_step(int rows, __m256i codes, const float *a, int c, __m256 sum[ROWS][COLUMNS],
+                               __m256i *most)
 {
     _Alignas(32) uint16_t halves[STEP];
     *most = _mm256_max_epu8(*most, _mm256_and_si256(codes, _mm256_set1_epi8(0x7F)));
@@ -70,7 +71,8 @@ ALWAYS_INLINE void skinny_step(int rows, __m256i codes, const float *a, int c, _
 }
 
 /* A NaN code anywhere in a column of b makes the whole column NaN. */
-static __attribute__((noinline)) void repair(int rows, int64_t k, const uint8_t *const b[4], float *out, int64_t ld)
+static __attribute__((noinline)) void repair(int rows, int64_t k, const uint8_t *const b[4], float *out,
+                                             int64_t ld)
 {
     for (int c = 0; c < COLUMNS; c++) {
         bool nan = false;
@@ -102,12 +104,11 @@ ALWAYS_INLINE void skinny_rows(int rows, int64_t k, const float *a, const uint8_
     }
     for (int r = 0; r < rows; r++)
         add_lanes(sum[r], out + r * ld);
-    if (_mm256_movemask_epi8(_mm256_cmpeq_epi8(most, _mm256_set1_epi8(0x7F))))
-        repair(rows, k, b, out, ld);
+    if (_mm256_movemask_epi8(_mm256_cmpeq_epi8(most, _mm256_set1_epi8(0x7F)))) repair(rows, k, b, out, ld);
 }
 
-static void skinny(const struct fp8r_cpu_tables *tables, int rows, int64_t k, const void *a, const uint8_t *const b[4],
-                   const uint8_t *const ahead[4], float *out, int64_t ld)
+static void skinny(const struct fp8r_cpu_tables *tables, int rows, int64_t k, const void *a,
+                   const uint8_t *const b[4], const uint8_t *const ahead[4], float *out, int64_t ld)
 {
     (void)tables;
     if (rows == 1)

@@ -1,6 +1,7 @@
-/* e4m3 and e5m2 codes to fp32 with AVX-512: their bits become those of an fp16, which vcvtph2ps widens without an assist.
- * An e4m3 code, exponent and mantissa moved to those of an fp16, is its value / 256, subnormals included; the factor is
- * given back on a's side, where it is a power of two and hence exact. Included by ISA files only.
+/* e4m3 and e5m2 codes to fp32 with AVX-512: their bits become those of an fp16, which vcvtph2ps widens
+ * without an assist. An e4m3 code, exponent and mantissa moved to those of an fp16, is its value / 256,
+ * subnormals included; the factor is given back on a's side, where it is a power of two and hence exact.
+ * Included by ISA files only.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP8R_BACKEND_CPU_AVX512_CODES_H
 #define FP8R_BACKEND_CPU_AVX512_CODES_H
@@ -35,8 +36,8 @@ ALWAYS_INLINE __m512i avx512_patch_nan(__m512i lanes)
     return _mm512_mask_mov_epi16(lanes, _mm512_cmpeq_epi16_mask(_mm512_and_si512(lanes, bits), nan), bits);
 }
 
-/* 64 codes in order, each in the upper half of a 16-bit lane: two vectors' worth, to memory, from where the conversion
- * needs no shuffle. */
+/* 64 codes in order, each in the upper half of a 16-bit lane: two vectors' worth, to memory, from where the
+ * conversion needs no shuffle. */
 ALWAYS_INLINE void avx512_spread(__m512i codes, bool e5m2, bool patch, uint16_t *halves)
 {
     codes = _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7), codes);

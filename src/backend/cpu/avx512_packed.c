@@ -1,7 +1,8 @@
-/* Many rows, AVX-512 (F, BW, DQ, VL) in fp32: one chain an element in ascending k, the bits of portable_packed.c.
+/* Many rows, AVX-512 (F, BW, DQ, VL) in fp32: one chain an element in ascending k, the bits of
+ * portable_packed.c.
  *
- * Tile: 14 rows x 2 vectors of columns = 28 chains in registers, two vectors of b and one broadcast of a make 31 of 32; 28
- * fused multiply-adds need 16 loads, two an add pair: both multiply ports can be kept busy.
+ * Tile: 14 rows x 2 vectors of columns = 28 chains in registers, two vectors of b and one broadcast of a make
+ * 31 of 32; 28 fused multiply-adds need 16 loads, two an add pair: both multiply ports can be kept busy.
  *
  * Compiled with the flags of its own (CMakeLists.txt); reached only where the features below are there.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -14,8 +15,9 @@
 
 enum { LANES = 16, STEP = FP8R_CPU_BLOCK, ROWS = 14, COLUMNS = 2 * LANES, LINES = 16 };
 
-/* Sixteen lines (rows of a or columns of b) of 64 codes along k, a vector each -> in 128-bit lane l of vector j the sixteen
- * lines at k = 16 l + j. Four perfect shuffles swap the four bits of the line's number with those of k's place in its lane. */
+/* Sixteen lines (rows of a or columns of b) of 64 codes along k, a vector each -> in 128-bit lane l of vector
+ * j the sixteen lines at k = 16 l + j. Four perfect shuffles swap the four bits of the line's number with
+ * those of k's place in its lane. */
 ALWAYS_INLINE void transpose(__m512i block[LINES])
 {
     for (int stage = 0; stage < 4; stage++) {
@@ -37,7 +39,8 @@ struct target {
     __m256 factor;
 };
 
-ALWAYS_INLINE void widen_block(const __m512i block[LINES], bool e5m2, bool patch, bool all, const struct target *target)
+ALWAYS_INLINE void widen_block(const __m512i block[LINES], bool e5m2, bool patch, bool all,
+                               const struct target *target)
 {
     for (int j = 0; j < LINES; j++) {
         _Alignas(64) uint16_t halves[2][32]; /* lines 0-7 of four k, lines 8-15 of them */
@@ -62,9 +65,10 @@ ALWAYS_INLINE void widen_block(const __m512i block[LINES], bool e5m2, bool patch
     }
 }
 
-/* Up to sixteen lines of up to 64 codes; the last one stands in for those beyond. True where a NaN code (of e4m3) is among
- * them: rare enough to look first and to patch only then. */
-ALWAYS_INLINE bool load_block(const uint8_t *codes, int64_t stride, int64_t lines, int64_t count, __m512i block[LINES])
+/* Up to sixteen lines of up to 64 codes; the last one stands in for those beyond. True where a NaN code (of
+ * e4m3) is among them: rare enough to look first and to patch only then. */
+ALWAYS_INLINE bool load_block(const uint8_t *codes, int64_t stride, int64_t lines, int64_t count,
+                              __m512i block[LINES])
 {
     __m512i most = _mm512_setzero_si512();
     for (int64_t c = 0; c < LINES; c++) {
@@ -76,8 +80,8 @@ ALWAYS_INLINE bool load_block(const uint8_t *codes, int64_t stride, int64_t line
     return _mm512_cmpeq_epi8_mask(most, _mm512_set1_epi8(0x7F)) != 0;
 }
 
-static void decode_a(const struct fp8r_cpu_tables *tables, int form, const uint8_t *codes, int64_t stride, int64_t rows,
-                     int64_t count, void *panel)
+static void decode_a(const struct fp8r_cpu_tables *tables, int form, const uint8_t *codes, int64_t stride,
+                     int64_t rows, int64_t count, void *panel)
 {
     (void)tables;
     uint32_t mask = (1u << rows) - 1;
@@ -94,8 +98,8 @@ static void decode_a(const struct fp8r_cpu_tables *tables, int form, const uint8
     }
 }
 
-static void decode_b(const struct fp8r_cpu_tables *tables, const uint8_t *codes, int64_t stride, int64_t columns,
-                     int64_t count, void *panel)
+static void decode_b(const struct fp8r_cpu_tables *tables, const uint8_t *codes, int64_t stride,
+                     int64_t columns, int64_t count, void *panel)
 {
     (void)tables;
     for (int64_t first = 0; first < COLUMNS && first < columns; first += LINES)
@@ -111,7 +115,8 @@ static void decode_b(const struct fp8r_cpu_tables *tables, const uint8_t *codes,
         }
 }
 
-ALWAYS_INLINE void packed_rows(int rows, int64_t count, const float *a, const float *b, float *sums, int64_t ld, bool first)
+ALWAYS_INLINE void packed_rows(int rows, int64_t count, const float *a, const float *b, float *sums,
+                               int64_t ld, bool first)
 {
     __m512 sum[ROWS][2];
 #pragma GCC unroll 14
@@ -135,12 +140,13 @@ ALWAYS_INLINE void packed_rows(int rows, int64_t count, const float *a, const fl
     }
 }
 
-#define CASE(n)                                                                                                        \
-    case n:                                                                                                            \
-        packed_rows(n, count, a, b, sums, ld, first);                                                                  \
+#define CASE(n)                                                                                              \
+    case n:                                                                                                  \
+        packed_rows(n, count, a, b, sums, ld, first);                                                        \
         break;
 
-static void packed_panel(int rows, int64_t count, const void *a, const void *b, float *sums, int64_t ld, bool first)
+static void packed_panel(int rows, int64_t count, const void *a, const void *b, float *sums, int64_t ld,
+                         bool first)
 {
     switch (rows) {
         CASE(1)
@@ -161,8 +167,8 @@ static void packed_panel(int rows, int64_t count, const void *a, const void *b, 
     }
 }
 
-static void packed(int rows, int64_t count, const void *a, const void *b, int64_t panels, int64_t panel_bytes, float *sums,
-                   int64_t ld, bool first)
+static void packed(int rows, int64_t count, const void *a, const void *b, int64_t panels, int64_t panel_bytes,
+                   float *sums, int64_t ld, bool first)
 {
     for (int64_t p = 0; p < panels; p++)
         packed_panel(rows, count, a, (const char *)b + p * panel_bytes, sums + p * COLUMNS, ld, first);

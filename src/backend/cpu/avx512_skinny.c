@@ -16,16 +16,16 @@ static void decode_row(int form, const uint8_t *codes, int64_t count, float *to,
 {
     _Alignas(64) uint16_t halves[STEP];
     for (int64_t i = 0; i < count; i += STEP, to += pitch * STEP) {
-        avx512_spread(_mm512_maskz_loadu_epi8(avx512_tail_mask(count - i), codes + i), form == FP8R_CPU_A_E5M2, true,
-                      halves);
+        avx512_spread(_mm512_maskz_loadu_epi8(avx512_tail_mask(count - i), codes + i),
+                      form == FP8R_CPU_A_E5M2, true, halves);
         for (int v = 0; v < STEP / LANES; v++)
             _mm512_store_ps(to + v * pitch * LANES, _mm512_mul_ps(avx512_widen(halves + v * LANES),
                                                                   _mm512_set1_ps(avx512_factor_a(form))));
     }
 }
 
-static void decode_a(const struct fp8r_cpu_tables *tables, int form, const uint8_t *codes, int64_t stride, int64_t rows,
-                     int64_t count, void *panel)
+static void decode_a(const struct fp8r_cpu_tables *tables, int form, const uint8_t *codes, int64_t stride,
+                     int64_t rows, int64_t count, void *panel)
 {
     (void)tables;
     for (int64_t r = 0; r < rows; r++)
@@ -37,14 +37,15 @@ ALWAYS_INLINE void add_lanes(const __m512 *sums, float *out)
 {
     __m512 ab = _mm512_add_ps(_mm512_unpacklo_ps(sums[0], sums[1]), _mm512_unpackhi_ps(sums[0], sums[1]));
     __m512 cd = _mm512_add_ps(_mm512_unpacklo_ps(sums[2], sums[3]), _mm512_unpackhi_ps(sums[2], sums[3]));
-    __m512 abcd = _mm512_add_ps(
-        _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(ab), _mm512_castps_pd(cd))),
-        _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(ab), _mm512_castps_pd(cd))));
+    __m512 abcd =
+        _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(ab), _mm512_castps_pd(cd))),
+                      _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(ab), _mm512_castps_pd(cd))));
     __m256 half = _mm256_add_ps(_mm512_castps512_ps256(abcd), _mm512_extractf32x8_ps(abcd, 1));
     _mm_storeu_ps(out, _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1)));
 }
 
-ALWAYS_INLINE void skinny_step(int rows, __m512i codes, const float *a, int c, __m512 sum[ROWS][COLUMNS], __m512i *most)
+ALWAYS_INLINE void skinny_step(int rows, __m512i codes, const float *a, int c, __m512 sum[ROWS][COLUMNS],
+                               __m512i *most)
 {
     _Alignas(64) uint16_t halves[STEP];
     *most = _mm512_max_epu8(*most, _mm512_and_si512(codes, _mm512_set1_epi8(0x7F)));
@@ -57,7 +58,8 @@ ALWAYS_INLINE void skinny_step(int rows, __m512i codes, const float *a, int c, _
 }
 
 /* A NaN code anywhere in a column of b makes the whole column NaN. */
-static __attribute__((noinline)) void repair(int rows, int64_t k, const uint8_t *const b[4], float *out, int64_t ld)
+static __attribute__((noinline)) void repair(int rows, int64_t k, const uint8_t *const b[4], float *out,
+                                             int64_t ld)
 {
     for (int c = 0; c < COLUMNS; c++) {
         bool nan = false;
@@ -86,12 +88,11 @@ ALWAYS_INLINE void skinny_rows(int rows, int64_t k, const float *a, const uint8_
         skinny_step(rows, _mm512_maskz_loadu_epi8(avx512_tail_mask(k - i), b[c] + i), a, c, sum, &most);
     for (int r = 0; r < rows; r++)
         add_lanes(sum[r], out + r * ld);
-    if (_mm512_cmpeq_epi8_mask(most, _mm512_set1_epi8(0x7F)))
-        repair(rows, k, b, out, ld);
+    if (_mm512_cmpeq_epi8_mask(most, _mm512_set1_epi8(0x7F))) repair(rows, k, b, out, ld);
 }
 
-static void skinny(const struct fp8r_cpu_tables *tables, int rows, int64_t k, const void *a, const uint8_t *const b[4],
-                   const uint8_t *const ahead[4], float *out, int64_t ld)
+static void skinny(const struct fp8r_cpu_tables *tables, int rows, int64_t k, const void *a,
+                   const uint8_t *const b[4], const uint8_t *const ahead[4], float *out, int64_t ld)
 {
     (void)tables;
     switch (rows) {

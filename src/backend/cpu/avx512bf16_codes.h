@@ -1,8 +1,9 @@
-/* e4m3 and e5m2 codes to bf16 with AVX-512 VBMI: two byte tables of 128 entries. Exact: both fit bf16, their subnormals
- * are bf16 normals, Inf and NaN are Inf and NaN. Included by ISA files only.
+/* e4m3 and e5m2 codes to bf16 with AVX-512 VBMI: two byte tables of 128 entries. Exact: both fit bf16, their
+ * subnormals are bf16 normals, Inf and NaN are Inf and NaN. Included by ISA files only.
  *
- * vdpbf16ps treats subnormals as zero and flushes small results. Neither happens to such operands: codes are normal or
- * zero, every product is a multiple of 2^-25, and so is every sum. The scales come later, in ordinary arithmetic.
+ * vdpbf16ps treats subnormals as zero and flushes small results. Neither happens to such operands: codes are
+ * normal or zero, every product is a multiple of 2^-25, and so is every sum. The scales come later, in
+ * ordinary arithmetic.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP8R_BACKEND_CPU_AVX512BF16_CODES_H
 #define FP8R_BACKEND_CPU_AVX512BF16_CODES_H
@@ -25,8 +26,8 @@ ALWAYS_INLINE struct bf16_tables bf16_tables_load(const struct fp8r_cpu_tables *
         _mm512_loadu_si512(tables->bf16_high[which]), _mm512_loadu_si512(tables->bf16_high[which] + 64)};
 }
 
-/* 64 codes as two vectors of bf16. Bytes are interleaved within 128-bit lanes: even holds codes 0-7, 16-23, 32-39, 48-55,
- * odd the others. */
+/* 64 codes as two vectors of bf16. Bytes are interleaved within 128-bit lanes: even holds codes 0-7, 16-23,
+ * 32-39, 48-55, odd the others. */
 ALWAYS_INLINE void bf16_decode(const struct bf16_tables *tables, __m512i codes, __m512i *even, __m512i *odd)
 {
     __m512i low = _mm512_permutex2var_epi8(tables->low0, codes, tables->low1);

@@ -1,5 +1,6 @@
-/* Many rows, AVX-512 with VBMI and BF16: vdpbf16ps takes two k a step into one chain an element. Ahead of the fp32 kernel
- * where the processor gives it the rate of a fused multiply-add, behind where it gives it a quarter.
+/* Many rows, AVX-512 with VBMI and BF16: vdpbf16ps takes two k a step into one chain an element. Ahead of the
+ * fp32 kernel where the processor gives it the rate of a fused multiply-add, behind where it gives it a
+ * quarter.
  *
  * Compiled with the flags of its own (CMakeLists.txt); reached only where the features below are there.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -12,21 +13,21 @@
 
 enum { LANES = 16, ROWS = 14, COLUMNS = 2 * LANES };
 
-static void decode_a(const struct fp8r_cpu_tables *tables, int form, const uint8_t *codes, int64_t stride, int64_t rows,
-                     int64_t count, void *panel)
+static void decode_a(const struct fp8r_cpu_tables *tables, int form, const uint8_t *codes, int64_t stride,
+                     int64_t rows, int64_t count, void *panel)
 {
     struct bf16_tables bytes = bf16_tables_load(tables, form);
     bf16_pairs(&bytes, codes, stride, rows, count, (__mmask16)((1u << rows) - 1), panel, rows);
 }
 
-static void decode_b(const struct fp8r_cpu_tables *tables, const uint8_t *codes, int64_t stride, int64_t columns,
-                     int64_t count, void *panel)
+static void decode_b(const struct fp8r_cpu_tables *tables, const uint8_t *codes, int64_t stride,
+                     int64_t columns, int64_t count, void *panel)
 {
     bf16_pairs_b(tables, codes, stride, columns, count, panel, COLUMNS);
 }
 
-ALWAYS_INLINE void packed_rows(int rows, int64_t count, const int32_t *a, const int32_t *b, float *sums, int64_t ld,
-                               bool first)
+ALWAYS_INLINE void packed_rows(int rows, int64_t count, const int32_t *a, const int32_t *b, float *sums,
+                               int64_t ld, bool first)
 {
     __m512 sum[ROWS][2];
 #pragma GCC unroll 14
@@ -50,12 +51,13 @@ ALWAYS_INLINE void packed_rows(int rows, int64_t count, const int32_t *a, const 
     }
 }
 
-#define CASE(n)                                                                                                        \
-    case n:                                                                                                            \
-        packed_rows(n, count, a, b, sums, ld, first);                                                                  \
+#define CASE(n)                                                                                              \
+    case n:                                                                                                  \
+        packed_rows(n, count, a, b, sums, ld, first);                                                        \
         break;
 
-static void packed_panel(int rows, int64_t count, const void *a, const void *b, float *sums, int64_t ld, bool first)
+static void packed_panel(int rows, int64_t count, const void *a, const void *b, float *sums, int64_t ld,
+                         bool first)
 {
     switch (rows) {
         CASE(1)
@@ -76,8 +78,8 @@ static void packed_panel(int rows, int64_t count, const void *a, const void *b, 
     }
 }
 
-static void packed(int rows, int64_t count, const void *a, const void *b, int64_t panels, int64_t panel_bytes, float *sums,
-                   int64_t ld, bool first)
+static void packed(int rows, int64_t count, const void *a, const void *b, int64_t panels, int64_t panel_bytes,
+                   float *sums, int64_t ld, bool first)
 {
     for (int64_t p = 0; p < panels; p++)
         packed_panel(rows, count, a, (const char *)b + p * panel_bytes, sums + p * COLUMNS, ld, first);

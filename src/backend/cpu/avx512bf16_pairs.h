@@ -1,5 +1,5 @@
-/* Panels of pairs: two neighbouring k of a line in one 32-bit lane, as vdpbf16ps and the AMX tiles take them. Included by ISA
- * files only.
+/* Panels of pairs: two neighbouring k of a line in one 32-bit lane, as vdpbf16ps and the AMX tiles take them.
+ * Included by ISA files only.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP8R_BACKEND_CPU_AVX512BF16_PAIRS_H
 #define FP8R_BACKEND_CPU_AVX512BF16_PAIRS_H
@@ -8,8 +8,9 @@
 
 enum { BF16_LINES = 16 };
 
-/* Sixteen lines (rows of a or columns of b) of 64 codes along k, a vector each -> in 128-bit lane l of vector j the sixteen
- * lines at k = 16 l + j. Four perfect shuffles swap the four bits of the line's number with those of k's place in its lane. */
+/* Sixteen lines (rows of a or columns of b) of 64 codes along k, a vector each -> in 128-bit lane l of vector
+ * j the sixteen lines at k = 16 l + j. Four perfect shuffles swap the four bits of the line's number with
+ * those of k's place in its lane. */
 ALWAYS_INLINE void bf16_transpose(__m512i block[BF16_LINES])
 {
     for (int stage = 0; stage < 4; stage++) {
@@ -23,9 +24,10 @@ ALWAYS_INLINE void bf16_transpose(__m512i block[BF16_LINES])
     }
 }
 
-/* Two neighbouring k, four of each (one a lane), of sixteen lines: pairs of bf16, in four steps of the panel, eight apart. */
-ALWAYS_INLINE void bf16_decode_pairs(const struct bf16_tables *bytes, __m512i first, __m512i second, __mmask16 mask, uint32_t *to,
-                                int64_t pitch)
+/* Two neighbouring k, four of each (one a lane), of sixteen lines: pairs of bf16, in four steps of the panel,
+ * eight apart. */
+ALWAYS_INLINE void bf16_decode_pairs(const struct bf16_tables *bytes, __m512i first, __m512i second,
+                                     __mmask16 mask, uint32_t *to, int64_t pitch)
 {
     __m512i left[2], right[2];
     bf16_decode(bytes, first, &left[0], &left[1]);
@@ -41,8 +43,8 @@ ALWAYS_INLINE void bf16_decode_pairs(const struct bf16_tables *bytes, __m512i fi
 }
 
 /* Up to sixteen lines of count codes into a panel of that pitch. */
-ALWAYS_INLINE void bf16_pairs(const struct bf16_tables *bytes, const uint8_t *codes, int64_t stride, int64_t lines,
-                                int64_t count, __mmask16 mask, uint32_t *to, int64_t pitch)
+ALWAYS_INLINE void bf16_pairs(const struct bf16_tables *bytes, const uint8_t *codes, int64_t stride,
+                              int64_t lines, int64_t count, __mmask16 mask, uint32_t *to, int64_t pitch)
 {
     for (int64_t i = 0; i < count; i += FP8R_CPU_BLOCK, to += FP8R_CPU_BLOCK / 2 * pitch) {
         __m512i block[BF16_LINES];
@@ -58,12 +60,13 @@ ALWAYS_INLINE void bf16_pairs(const struct bf16_tables *bytes, const uint8_t *co
 }
 
 /* What a packed kernel's decode_b does, for panels of so many columns. */
-ALWAYS_INLINE void bf16_pairs_b(const struct fp8r_cpu_tables *tables, const uint8_t *codes, int64_t stride, int64_t columns,
-                                int64_t count, uint32_t *panel, int64_t panel_columns)
+ALWAYS_INLINE void bf16_pairs_b(const struct fp8r_cpu_tables *tables, const uint8_t *codes, int64_t stride,
+                                int64_t columns, int64_t count, uint32_t *panel, int64_t panel_columns)
 {
     struct bf16_tables bytes = bf16_tables_load(tables, FP8R_CPU_B_E4M3);
     for (int64_t first = 0; first < panel_columns && first < columns; first += BF16_LINES)
-        bf16_pairs(&bytes, codes + first * stride, stride, columns - first, count, 0xFFFF, panel + first, panel_columns);
+        bf16_pairs(&bytes, codes + first * stride, stride, columns - first, count, 0xFFFF, panel + first,
+                   panel_columns);
 }
 
 #endif

@@ -1,5 +1,5 @@
-/* Few rows, AVX-512 with VBMI and BF16: vdpbf16ps multiplies 32 codes at a time into sixteen chains of pairs. The order of k
- * is permuted within 64 codes, in the same way for both operands.
+/* Few rows, AVX-512 with VBMI and BF16: vdpbf16ps multiplies 32 codes at a time into sixteen chains of pairs.
+ * The order of k is permuted within 64 codes, in the same way for both operands.
  *
  * Compiled with the flags of its own (CMakeLists.txt); reached only where the features below are there.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -12,7 +12,8 @@
 
 enum { VECTOR_BYTES = 64, ROWS = 6, COLUMNS = FP8R_CPU_SKINNY_COLUMNS };
 
-static void decode_row(const struct bf16_tables *bytes, const uint8_t *codes, int64_t count, char *to, int64_t pitch)
+static void decode_row(const struct bf16_tables *bytes, const uint8_t *codes, int64_t count, char *to,
+                       int64_t pitch)
 {
     for (int64_t i = 0; i < count; i += FP8R_CPU_BLOCK, to += 2 * pitch * VECTOR_BYTES) {
         __m512i even, odd;
@@ -22,8 +23,8 @@ static void decode_row(const struct bf16_tables *bytes, const uint8_t *codes, in
     }
 }
 
-static void decode_a(const struct fp8r_cpu_tables *tables, int form, const uint8_t *codes, int64_t stride, int64_t rows,
-                     int64_t count, void *panel)
+static void decode_a(const struct fp8r_cpu_tables *tables, int form, const uint8_t *codes, int64_t stride,
+                     int64_t rows, int64_t count, void *panel)
 {
     struct bf16_tables bytes = bf16_tables_load(tables, form);
     for (int64_t r = 0; r < rows; r++)
@@ -35,15 +36,15 @@ ALWAYS_INLINE void add_lanes(const __m512 *sums, float *out)
 {
     __m512 ab = _mm512_add_ps(_mm512_unpacklo_ps(sums[0], sums[1]), _mm512_unpackhi_ps(sums[0], sums[1]));
     __m512 cd = _mm512_add_ps(_mm512_unpacklo_ps(sums[2], sums[3]), _mm512_unpackhi_ps(sums[2], sums[3]));
-    __m512 abcd = _mm512_add_ps(
-        _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(ab), _mm512_castps_pd(cd))),
-        _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(ab), _mm512_castps_pd(cd))));
+    __m512 abcd =
+        _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(ab), _mm512_castps_pd(cd))),
+                      _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(ab), _mm512_castps_pd(cd))));
     __m256 half = _mm256_add_ps(_mm512_castps512_ps256(abcd), _mm512_extractf32x8_ps(abcd, 1));
     _mm_storeu_ps(out, _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1)));
 }
 
-ALWAYS_INLINE void skinny_block(int rows, const struct bf16_tables *bytes, __m512i codes, const char *a, int c,
-                                __m512 sum[ROWS][COLUMNS])
+ALWAYS_INLINE void skinny_block(int rows, const struct bf16_tables *bytes, __m512i codes, const char *a,
+                                int c, __m512 sum[ROWS][COLUMNS])
 {
     __m512i even, odd;
     bf16_decode(bytes, codes, &even, &odd);
@@ -54,7 +55,8 @@ ALWAYS_INLINE void skinny_block(int rows, const struct bf16_tables *bytes, __m51
 }
 
 ALWAYS_INLINE void skinny_rows(int rows, const struct fp8r_cpu_tables *tables, int64_t k, const char *a,
-                               const uint8_t *const b[4], const uint8_t *const ahead[4], float *out, int64_t ld)
+                               const uint8_t *const b[4], const uint8_t *const ahead[4], float *out,
+                               int64_t ld)
 {
     struct bf16_tables bytes = bf16_tables_load(tables, FP8R_CPU_B_E4M3);
     __m512 sum[ROWS][COLUMNS];
@@ -74,8 +76,8 @@ ALWAYS_INLINE void skinny_rows(int rows, const struct fp8r_cpu_tables *tables, i
         add_lanes(sum[r], out + r * ld);
 }
 
-static void skinny(const struct fp8r_cpu_tables *tables, int rows, int64_t k, const void *a, const uint8_t *const b[4],
-                   const uint8_t *const ahead[4], float *out, int64_t ld)
+static void skinny(const struct fp8r_cpu_tables *tables, int rows, int64_t k, const void *a,
+                   const uint8_t *const b[4], const uint8_t *const ahead[4], float *out, int64_t ld)
 {
     switch (rows) {
     case 1:

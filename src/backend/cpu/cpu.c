@@ -1,5 +1,5 @@
-/* The cpu backend's row: which configuration runs what, and the way from a call to a job. A configuration is one
- * kernel: an instruction set and one of the two drivers.
+/* The cpu backend's row: which configuration runs what, and the way from a call to a job. A configuration is
+ * one kernel: an instruction set and one of the two drivers.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
@@ -16,17 +16,18 @@
 #define ON_X86(isa) NULL
 #endif
 
-/* The better of two usable ones later, among the skinny and among the packed. The number is the M from which a packed
- * kernel is expected to be faster than the skinny one that the same processor would take (docs/worklog.md). */
-#define CONFIGS(X)                                                                                                     \
-    X("portable_skinny", &fp8r_cpu_portable_skinny, 0)                                                                 \
-    X("portable_packed", &fp8r_cpu_portable_packed, 5)                                                                 \
-    X("avx2_skinny", ON_X86(fp8r_cpu_avx2_skinny), 0)                                                                  \
-    X("avx2_packed", ON_X86(fp8r_cpu_avx2_packed), 13)                                                                 \
-    X("avx512bf16_skinny", ON_X86(fp8r_cpu_avx512bf16_skinny), 0)                                                      \
-    X("avx512bf16_packed", ON_X86(fp8r_cpu_avx512bf16_packed), 25)                                                     \
-    X("avx512_skinny", ON_X86(fp8r_cpu_avx512_skinny), 0)                                                              \
-    X("avx512_packed", ON_X86(fp8r_cpu_avx512_packed), 21)                                                             \
+/* The better of two usable ones later, among the skinny and among the packed. The number is the M from which
+ * a packed kernel is expected to be faster than the skinny one that the same processor would take
+ * (docs/worklog.md). */
+#define CONFIGS(X)                                                                                           \
+    X("portable_skinny", &fp8r_cpu_portable_skinny, 0)                                                       \
+    X("portable_packed", &fp8r_cpu_portable_packed, 5)                                                       \
+    X("avx2_skinny", ON_X86(fp8r_cpu_avx2_skinny), 0)                                                        \
+    X("avx2_packed", ON_X86(fp8r_cpu_avx2_packed), 13)                                                       \
+    X("avx512bf16_skinny", ON_X86(fp8r_cpu_avx512bf16_skinny), 0)                                            \
+    X("avx512bf16_packed", ON_X86(fp8r_cpu_avx512bf16_packed), 25)                                           \
+    X("avx512_skinny", ON_X86(fp8r_cpu_avx512_skinny), 0)                                                    \
+    X("avx512_packed", ON_X86(fp8r_cpu_avx512_packed), 21)                                                   \
     X("amx_packed", ON_X86(fp8r_cpu_amx_packed), 5)
 
 struct config {
@@ -45,7 +46,7 @@ static const char *const config_names[] = {
 #define X(name, kernel_, rows) name,
     CONFIGS(X)
 #undef X
-    NULL};
+        NULL};
 
 struct state {
     struct fp8r_cpu_tables tables;
@@ -89,7 +90,8 @@ static int best(const fp8r_device_facts *device, bool packed)
     int i = CONFIG_COUNT - 1;
     for (; i > 1; i--) {
         const struct fp8r_cpu_kernel *kernel = configs[i].kernel;
-        if (kernel && (kernel->packed != NULL) == packed && has_features(kernel, device) && !lacks_permission(kernel))
+        if (kernel && (kernel->packed != NULL) == packed && has_features(kernel, device) &&
+            !lacks_permission(kernel))
             return i;
     }
     return packed ? 1 : 0; /* the portable ones */
@@ -115,18 +117,21 @@ static bool supports(void *user, const fp8r_device_facts *device, const fp8r_pro
 {
     const struct config *chosen = &configs[config == FP8R_CONFIG_ANY ? pick(user, device, problem) : config];
     FP8R_REJECT_IF(!chosen->kernel, reason, NOT_BUILT, "", 0, 0);
-    FP8R_REJECT_IF(!has_features(chosen->kernel, device), reason, CPU_FEATURE, chosen->kernel->needs, device->cpu_features,
-                   chosen->kernel->features);
-    FP8R_REJECT_IF(lacks_permission(chosen->kernel), reason, CPU_FEATURE, "permission to use the AMX tiles", 0, 0);
-    FP8R_REJECT_IF(!fp8r_dtype_is_fp8(problem->a.dtype) && !fp8r_dtype_is_half(problem->a.dtype), reason, DTYPE, "a",
-                   problem->a.dtype, 0);
-    FP8R_REJECT_IF(problem->b.dtype != FP8R_DTYPE_E4M3, reason, DTYPE, "b", problem->b.dtype, FP8R_DTYPE_E4M3);
+    FP8R_REJECT_IF(!has_features(chosen->kernel, device), reason, CPU_FEATURE, chosen->kernel->needs,
+                   device->cpu_features, chosen->kernel->features);
+    FP8R_REJECT_IF(lacks_permission(chosen->kernel), reason, CPU_FEATURE, "permission to use the AMX tiles",
+                   0, 0);
+    FP8R_REJECT_IF(!fp8r_dtype_is_fp8(problem->a.dtype) && !fp8r_dtype_is_half(problem->a.dtype), reason,
+                   DTYPE, "a", problem->a.dtype, 0);
+    FP8R_REJECT_IF(problem->b.dtype != FP8R_DTYPE_E4M3, reason, DTYPE, "b", problem->b.dtype,
+                   FP8R_DTYPE_E4M3);
     FP8R_REJECT_IF(problem->k > FP8R_CPU_K_MOST, reason, SHAPE_MAX, "K", problem->k, FP8R_CPU_K_MOST);
     FP8R_REJECT_IF(chosen->kernel->skinny && !k_is_contiguous(problem), reason, LAYOUT, "b", 0, 0);
     return true;
 }
 
-static const char *numerics(void *user, const fp8r_device_facts *device, const fp8r_problem *problem, int config)
+static const char *numerics(void *user, const fp8r_device_facts *device, const fp8r_problem *problem,
+                            int config)
 {
     (void)user, (void)device, (void)problem;
     return configs[config].kernel ? configs[config].kernel->numerics : NULL;
@@ -145,8 +150,7 @@ static fp8r_status prepare(void *user, const fp8r_services *services, const fp8r
 {
     (void)user, (void)services, (void)problem, (void)config;
     struct state *made = malloc(sizeof *made);
-    if (!made)
-        return fp8r_fail_memory("decoding tables of the cpu backend");
+    if (!made) return fp8r_fail_memory("decoding tables of the cpu backend");
     fill_tables(&made->tables);
     made->threads = device->threads;
     made->l2_bytes = device->l2_bytes;
@@ -160,9 +164,9 @@ static void destroy(void *user, void *state)
     free(state);
 }
 
-static fp8r_status run(void *user, const fp8r_services *services, const void *state, const fp8r_problem *problem,
-                       int config, const fp8r_pointers *pointers, void *workspace_memory, size_t workspace_bytes,
-                       void *stream)
+static fp8r_status run(void *user, const fp8r_services *services, const void *state,
+                       const fp8r_problem *problem, int config, const fp8r_pointers *pointers,
+                       void *workspace_memory, size_t workspace_bytes, void *stream)
 {
     (void)user, (void)stream;
     const struct state *prepared = state;

@@ -1,5 +1,5 @@
-/* A row's epilogue in loops that compilers vectorise; each ISA file includes it and compiles it for its instruction set.
- * It knows the order of base/epilogue.h and nothing of tiles.
+/* A row's epilogue in loops that compilers vectorise; each ISA file includes it and compiles it for its
+ * instruction set. It knows the order of base/epilogue.h and nothing of tiles.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP8R_BACKEND_CPU_EPILOGUE_ROW_H
 #define FP8R_BACKEND_CPU_EPILOGUE_ROW_H
@@ -27,8 +27,7 @@ static inline void epilogue_scale(const struct fp8r_cpu_row *row, int64_t first,
 
 static inline void epilogue_bias(const struct fp8r_cpu_row *row, int64_t first, int64_t count, float *values)
 {
-    if (!row->bias)
-        return;
+    if (!row->bias) return;
     if (row->bias_stride == 1 && row->bias_dtype == FP8R_DTYPE_BF16) {
         const uint16_t *bias = (const uint16_t *)row->bias + first;
         for (int64_t i = 0; i < count; i++)
@@ -45,7 +44,8 @@ static inline uint16_t epilogue_bf16(float value)
     return (uint16_t)((bits & 0x7FFFFFFFu) > 0x7F800000u ? bits >> 16 | 0x40u : rounded);
 }
 
-static inline void epilogue_store(const struct fp8r_cpu_row *row, int64_t first, int64_t count, const float *values)
+static inline void epilogue_store(const struct fp8r_cpu_row *row, int64_t first, int64_t count,
+                                  const float *values)
 {
     if (row->out_stride != 1) {
         for (int64_t i = 0; i < count; i++)
@@ -59,7 +59,8 @@ static inline void epilogue_store(const struct fp8r_cpu_row *row, int64_t first,
         int64_t i = 0;
 #if defined(__F16C__)
         for (; i + 8 <= count; i += 8)
-            _mm_storeu_si128((__m128i *)(out + i), _mm256_cvtps_ph(_mm256_loadu_ps(values + i), _MM_FROUND_TO_NEAREST_INT));
+            _mm_storeu_si128((__m128i *)(out + i),
+                             _mm256_cvtps_ph(_mm256_loadu_ps(values + i), _MM_FROUND_TO_NEAREST_INT));
 #endif
         for (; i < count; i++)
             out[i] = fp8r_to_fp16(values[i]);

@@ -11,10 +11,10 @@ enum {
     PACKED_SLAB_ROWS = 1024,
     PACKED_TILE_ROWS = 560,
     PACKED_TILE_COLUMNS = 128,
-    PACKED_L2_PART = 4,        /* a panel of b takes at most this part of level 2 */
-    SKINNY_UNITS = 16,         /* tiles a thread finds: so that a late thread costs little */
+    PACKED_L2_PART = 4, /* a panel of b takes at most this part of level 2 */
+    SKINNY_UNITS = 16,  /* tiles a thread finds: so that a late thread costs little */
     PACKED_UNITS = 4,
-    PART_BYTES = 256           /* parts begin at multiples of this */
+    PART_BYTES = 256 /* parts begin at multiples of this */
 };
 
 static int64_t part(int64_t bytes)
@@ -23,7 +23,8 @@ static int64_t part(int64_t bytes)
 }
 
 /* Narrow enough that every thread finds several tiles, where N and batch allow it; whole kernels. */
-static int64_t tile_columns(const struct fp8r_cpu_cut *cut, int64_t units, int64_t most, const fp8r_problem *problem)
+static int64_t tile_columns(const struct fp8r_cpu_cut *cut, int64_t units, int64_t most,
+                            const fp8r_problem *problem)
 {
     int64_t items = fp8r_size_max(1, cut->threads * units / problem->batch);
     int64_t fair = fp8r_size_min(most, fp8r_size_max(1, problem->n / items));
@@ -33,7 +34,8 @@ static int64_t tile_columns(const struct fp8r_cpu_cut *cut, int64_t units, int64
 /* All of the slab's rows in one tile, unless the columns alone are too few tiles for the threads. */
 static int64_t tile_rows(const struct fp8r_cpu_cut *cut, const fp8r_problem *problem)
 {
-    int64_t tiles = fp8r_size_blocks(problem->n, cut->tile_columns) * fp8r_size_min(problem->batch, cut->slab_rows);
+    int64_t tiles =
+        fp8r_size_blocks(problem->n, cut->tile_columns) * fp8r_size_min(problem->batch, cut->slab_rows);
     int64_t fair = fp8r_size_blocks(cut->slab_rows * fp8r_size_min(tiles, cut->threads), cut->threads);
     return fp8r_size_max(cut->kernel->rows, fp8r_size_min(PACKED_TILE_ROWS, fair));
 }
@@ -46,12 +48,11 @@ static void cut_packed(struct fp8r_cpu_cut *cut, int64_t l2_bytes, const fp8r_pr
     cut->tile_columns = tile_columns(cut, PACKED_UNITS, fp8r_size_min(PACKED_TILE_COLUMNS, fit), problem);
     cut->tile_rows = tile_rows(cut, problem);
     cut->b_bytes = part(cut->tile_columns * cut->k_chunk * code_bytes);
-    if (problem->b.row_stride != 1)
-        cut->codes_bytes = part(cut->tile_columns * cut->k_chunk);
+    if (problem->b.row_stride != 1) cut->codes_bytes = part(cut->tile_columns * cut->k_chunk);
 }
 
-void fp8r_cpu_cut_make(const struct fp8r_cpu_kernel *kernel, int32_t threads, int64_t l2_bytes, const fp8r_problem *problem,
-                       struct fp8r_cpu_cut *cut)
+void fp8r_cpu_cut_make(const struct fp8r_cpu_kernel *kernel, int32_t threads, int64_t l2_bytes,
+                       const fp8r_problem *problem, struct fp8r_cpu_cut *cut)
 {
     bool half = fp8r_dtype_is_half(problem->a.dtype);
     int64_t limit = kernel->packed ? PACKED_SLAB_ROWS : SKINNY_SLAB_ROWS;
@@ -69,36 +70,40 @@ void fp8r_cpu_cut_make(const struct fp8r_cpu_kernel *kernel, int32_t threads, in
     cut->panel_bytes = part(cut->slab_rows * cut->k_padded * kernel->code_bytes);
     cut->scales_bytes = half ? part(cut->slab_rows * (int64_t)sizeof(float)) : 0;
     cut->sums_bytes = part(cut->tile_rows * cut->tile_columns * (int64_t)sizeof(float));
-    if (half)
-        cut->codes_bytes = fp8r_size_max(cut->codes_bytes, part(kernel->rows * problem->k));
+    if (half) cut->codes_bytes = fp8r_size_max(cut->codes_bytes, part(kernel->rows * problem->k));
     cut->scratch_bytes = cut->b_bytes + cut->sums_bytes + cut->codes_bytes;
     cut->workspace_bytes = cut->panel_bytes + cut->scales_bytes + threads * cut->scratch_bytes;
 }
 
-void fp8r_cpu_finish_row(const struct fp8r_cpu_job *job, int64_t batch, int64_t row, int64_t first, int64_t count,
-                         const float *sums)
+void fp8r_cpu_finish_row(const struct fp8r_cpu_job *job, int64_t batch, int64_t row, int64_t first,
+                         int64_t count, const float *sums)
 {
     const fp8r_problem *problem = job->problem;
     const fp8r_pointers *pointers = job->pointers;
     int64_t item = job->first_batch + batch, m = job->first_row + row;
-    struct fp8r_cpu_row out = {.scale_a = 1.0f, .bias_dtype = problem->bias.dtype, .out_dtype = problem->out.dtype};
+    struct fp8r_cpu_row out = {
+        .scale_a = 1.0f, .bias_dtype = problem->bias.dtype, .out_dtype = problem->out.dtype};
     if (job->row_scales)
         out.scale_a = job->row_scales[batch * job->rows + row];
     else if (pointers->scale_a)
-        out.scale_a = ((const float *)pointers->scale_a)[item * problem->scale_a.batch_stride +
-                                                         m * problem->scale_a.row_stride];
+        out.scale_a =
+            ((const float *)
+                 pointers->scale_a)[item * problem->scale_a.batch_stride + m * problem->scale_a.row_stride];
     if (pointers->scale_b) {
         out.scale_b_stride = problem->scale_b.col_stride;
-        out.scale_b = (const float *)pointers->scale_b + item * problem->scale_b.batch_stride + first * out.scale_b_stride;
+        out.scale_b = (const float *)pointers->scale_b + item * problem->scale_b.batch_stride +
+                      first * out.scale_b_stride;
     }
     if (pointers->bias) {
         out.bias_stride = problem->bias.col_stride;
-        out.bias = (const char *)pointers->bias + (item * problem->bias.batch_stride + first * out.bias_stride) *
-                                                      fp8r_dtype_bytes(problem->bias.dtype);
+        out.bias =
+            (const char *)pointers->bias + (item * problem->bias.batch_stride + first * out.bias_stride) *
+                                               fp8r_dtype_bytes(problem->bias.dtype);
     }
     out.out_stride = problem->n == 1 ? 1 : problem->out.col_stride;
-    out.out = (char *)pointers->out + (item * problem->out.batch_stride + m * problem->out.row_stride +
-                                       first * out.out_stride) * fp8r_dtype_bytes(problem->out.dtype);
+    out.out = (char *)pointers->out +
+              (item * problem->out.batch_stride + m * problem->out.row_stride + first * out.out_stride) *
+                  fp8r_dtype_bytes(problem->out.dtype);
     job->cut.kernel->epilogue(&out, sums, count);
 }
 

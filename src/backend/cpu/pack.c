@@ -1,4 +1,5 @@
-/* Decodes the rows of a slab of a into panels: any strides, fp8 codes as they are, bf16 and fp16 quantised first.
+/* Decodes the rows of a slab of a into panels: any strides, fp8 codes as they are, bf16 and fp16 quantised
+ * first.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "backend/cpu/job.h"
 
@@ -27,8 +28,7 @@ int64_t fp8r_cpu_pack_units(const struct fp8r_cpu_job *job)
 /* The block's codes from k on, up to PIECE_CODES of each row, brought side by side where K is strided. */
 static const uint8_t *gather(const struct block *block, int64_t k, int64_t count, uint8_t *piece)
 {
-    if (block->k_stride == 1)
-        return block->codes + k;
+    if (block->k_stride == 1) return block->codes + k;
     for (int64_t r = 0; r < block->rows; r++)
         for (int64_t i = 0; i < count; i++)
             piece[r * PIECE_CODES + i] = block->codes[r * block->row_stride + (k + i) * block->k_stride];
@@ -41,18 +41,21 @@ static void decode_block(const struct fp8r_cpu_job *job, const struct block *blo
     int64_t stride = block->k_stride == 1 ? block->row_stride : PIECE_CODES;
     uint8_t piece[ROWS_MOST * PIECE_CODES];
     for (int64_t k = 0; k < cut->k_padded; k += cut->k_chunk) {
-        int64_t chunk = fp8r_size_min(cut->k_chunk, cut->k_padded - k), end = fp8r_size_min(k + chunk, job->problem->k);
+        int64_t chunk = fp8r_size_min(cut->k_chunk, cut->k_padded - k),
+                end = fp8r_size_min(k + chunk, job->problem->k);
         char *panel = fp8r_cpu_panel(job, block->batch, block->first, k, chunk);
         for (int64_t i = k; i < end; i += PIECE_CODES) {
             int64_t count = fp8r_size_min(PIECE_CODES, end - i);
-            cut->kernel->decode_a(job->tables, block->form, gather(block, i, count, piece), stride, block->rows, count,
+            cut->kernel->decode_a(job->tables, block->form, gather(block, i, count, piece), stride,
+                                  block->rows, count,
                                   panel + (i - k) * block->rows * cut->kernel->code_bytes);
         }
     }
 }
 
 /* Quantises the block's rows of bf16 or fp16 and makes it one of codes. */
-static void quantize_block(const struct fp8r_cpu_job *job, struct block *block, const char *from, uint8_t *codes)
+static void quantize_block(const struct fp8r_cpu_job *job, struct block *block, const char *from,
+                           uint8_t *codes)
 {
     const fp8r_operand *a = &job->problem->a;
     int64_t k = job->problem->k, row_bytes = a->row_stride * fp8r_dtype_bytes(a->dtype);
@@ -74,7 +77,8 @@ static void pack_block(const struct fp8r_cpu_job *job, int64_t batch, int64_t nu
                           .row_stride = a->row_stride,
                           .k_stride = job->problem->k == 1 ? 1 : a->col_stride};
     block.rows = fp8r_cpu_block_start(job->rows, blocks, number + 1) - block.first;
-    int64_t at = (job->first_batch + batch) * a->batch_stride + (job->first_row + block.first) * a->row_stride;
+    int64_t at =
+        (job->first_batch + batch) * a->batch_stride + (job->first_row + block.first) * a->row_stride;
     const char *from = (const char *)job->pointers->a + at * fp8r_dtype_bytes(a->dtype);
     if (fp8r_dtype_is_half(a->dtype))
         quantize_block(job, &block, from, quantized);
@@ -93,8 +97,7 @@ void fp8r_cpu_pack_work(void *argument, int64_t worker)
     int64_t blocks = fp8r_size_blocks(job->rows, cut->kernel->rows);
     for (;;) {
         int64_t unit = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed);
-        if (unit >= fp8r_cpu_pack_units(job))
-            return;
+        if (unit >= fp8r_cpu_pack_units(job)) return;
         pack_block(job, unit / blocks, unit % blocks, quantized);
     }
 }

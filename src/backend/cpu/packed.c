@@ -1,5 +1,6 @@
-/* Products with many rows. K goes in chunks; for each, a tile's columns of b are decoded and stay in level 2, a block of a's
- * rows stays in level 1 while it is multiplied with all of them. Chains in progress are kept between chunks.
+/* Products with many rows. K goes in chunks; for each, a tile's columns of b are decoded and stay in level 2,
+ * a block of a's rows stays in level 1 while it is multiplied with all of them. Chains in progress are kept
+ * between chunks.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "backend/cpu/job.h"
 
@@ -55,8 +56,8 @@ static void place(struct tile *tile, int64_t unit)
     tile->rows = fp8r_cpu_block_start(job->rows, blocks, tile->end_block) - tile->first_row;
 }
 
-/* Codes of b that do not lie side by side along k: brought together, column after column, in the order of memory where N
- * is the contiguous dimension. */
+/* Codes of b that do not lie side by side along k: brought together, column after column, in the order of
+ * memory where N is the contiguous dimension. */
 static void gather_codes(const struct tile *tile, const uint8_t *b, int64_t count)
 {
     const fp8r_operand *operand = &tile->job->problem->b;
@@ -71,8 +72,9 @@ static void decode_b(const struct tile *tile, int64_t k, int64_t count, int64_t 
     const struct fp8r_cpu_job *job = tile->job;
     const struct fp8r_cpu_kernel *kernel = job->cut.kernel;
     const fp8r_operand *operand = &job->problem->b;
-    const uint8_t *b = (const uint8_t *)job->pointers->b + (job->first_batch + tile->batch) * operand->batch_stride +
-                       k * operand->row_stride + tile->first_column * operand->col_stride;
+    const uint8_t *b = (const uint8_t *)job->pointers->b +
+                       (job->first_batch + tile->batch) * operand->batch_stride + k * operand->row_stride +
+                       tile->first_column * operand->col_stride;
     int64_t stride = operand->col_stride;
     if (operand->row_stride != 1) {
         gather_codes(tile, b, count);
@@ -80,7 +82,8 @@ static void decode_b(const struct tile *tile, int64_t k, int64_t count, int64_t 
         stride = count;
     }
     for (int64_t c = 0; c < tile->columns; c += kernel->columns)
-        kernel->decode_b(job->tables, b + c * stride, stride, fp8r_size_min(kernel->columns, tile->columns - c), count,
+        kernel->decode_b(job->tables, b + c * stride, stride,
+                         fp8r_size_min(kernel->columns, tile->columns - c), count,
                          tile->b + c * padded * kernel->code_bytes);
 }
 
@@ -95,8 +98,8 @@ static void multiply_chunk(const struct tile *tile, int64_t k, int64_t count, in
         int64_t rows = fp8r_cpu_block_start(job->rows, blocks, j + 1) - start;
         const char *a = fp8r_cpu_panel(job, tile->batch, start, k, padded);
         float *sums = tile->sums + (start - tile->first_row) * cut->tile_columns;
-        kernel->packed((int)rows, count, a, tile->b, fp8r_size_blocks(tile->columns, kernel->columns), panel_bytes, sums,
-                       cut->tile_columns, k == 0);
+        kernel->packed((int)rows, count, a, tile->b, fp8r_size_blocks(tile->columns, kernel->columns),
+                       panel_bytes, sums, cut->tile_columns, k == 0);
     }
 }
 
@@ -111,8 +114,7 @@ void fp8r_cpu_packed_work(void *argument, int64_t worker)
                         .codes = (uint8_t *)scratch + (cut->scratch_bytes - cut->codes_bytes)};
     for (;;) {
         int64_t unit = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed);
-        if (unit >= fp8r_cpu_packed_units(job))
-            return;
+        if (unit >= fp8r_cpu_packed_units(job)) return;
         place(&tile, unit);
         for (int64_t k = 0; k < cut->k_padded; k += cut->k_chunk) {
             int64_t padded = fp8r_size_min(cut->k_chunk, cut->k_padded - k);

@@ -1,6 +1,6 @@
-/* Many rows, plain C for any processor: one chain an element in ascending k. Products of two codes are exact in fp32
- * (4 + 4 bits of mantissa), so a fused and an unfused multiply-add agree, and this file, the AVX2 one and the AVX-512 one
- * have the same bits.
+/* Many rows, plain C for any processor: one chain an element in ascending k. Products of two codes are exact
+ * in fp32 (4 + 4 bits of mantissa), so a fused and an unfused multiply-add agree, and this file, the AVX2 one
+ * and the AVX-512 one have the same bits.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
@@ -23,21 +23,24 @@ static void look_up(const float *table, const uint8_t *codes, int64_t count, flo
         to[i * pitch] = 0.0f;
 }
 
-static void decode_a(const struct fp8r_cpu_tables *tables, int form, const uint8_t *codes, int64_t stride, int64_t rows,
-                     int64_t count, void *panel)
+static void decode_a(const struct fp8r_cpu_tables *tables, int form, const uint8_t *codes, int64_t stride,
+                     int64_t rows, int64_t count, void *panel)
 {
     for (int64_t r = 0; r < rows; r++)
-        look_up(form == FP8R_CPU_A_E5M2 ? tables->e5m2 : tables->e4m3, codes + r * stride, count, (float *)panel + r, rows);
+        look_up(form == FP8R_CPU_A_E5M2 ? tables->e5m2 : tables->e4m3, codes + r * stride, count,
+                (float *)panel + r, rows);
 }
 
-static void decode_b(const struct fp8r_cpu_tables *tables, const uint8_t *codes, int64_t stride, int64_t columns,
-                     int64_t count, void *panel)
+static void decode_b(const struct fp8r_cpu_tables *tables, const uint8_t *codes, int64_t stride,
+                     int64_t columns, int64_t count, void *panel)
 {
     for (int64_t c = 0; c < COLUMNS; c++)
-        look_up(tables->e4m3, codes + (c < columns ? c : columns - 1) * stride, count, (float *)panel + c, COLUMNS);
+        look_up(tables->e4m3, codes + (c < columns ? c : columns - 1) * stride, count, (float *)panel + c,
+                COLUMNS);
 }
 
-ALWAYS_INLINE void packed_rows(int rows, int64_t count, const float *a, const float *b, float *sums, int64_t ld, bool first)
+ALWAYS_INLINE void packed_rows(int rows, int64_t count, const float *a, const float *b, float *sums,
+                               int64_t ld, bool first)
 {
     quad sum[ROWS][2] = {0};
     for (int r = 0; r < rows && !first; r++)
@@ -54,7 +57,8 @@ ALWAYS_INLINE void packed_rows(int rows, int64_t count, const float *a, const fl
         memcpy(sums + r * ld, sum[r], sizeof sum[r]);
 }
 
-static void packed_panel(int rows, int64_t count, const void *a, const void *b, float *sums, int64_t ld, bool first)
+static void packed_panel(int rows, int64_t count, const void *a, const void *b, float *sums, int64_t ld,
+                         bool first)
 {
     switch (rows) {
     case 1:
@@ -71,8 +75,8 @@ static void packed_panel(int rows, int64_t count, const void *a, const void *b, 
     }
 }
 
-static void packed(int rows, int64_t count, const void *a, const void *b, int64_t panels, int64_t panel_bytes, float *sums,
-                   int64_t ld, bool first)
+static void packed(int rows, int64_t count, const void *a, const void *b, int64_t panels, int64_t panel_bytes,
+                   float *sums, int64_t ld, bool first)
 {
     for (int64_t p = 0; p < panels; p++)
         packed_panel(rows, count, a, (const char *)b + p * panel_bytes, sums + p * COLUMNS, ld, first);

@@ -1,5 +1,5 @@
-/* Few rows, plain C for any processor: codes are looked up, sums are kept in short vectors that compilers map to what there
- * is. Eight chains an element, chain i takes the k with k mod 8 = i.
+/* Few rows, plain C for any processor: codes are looked up, sums are kept in short vectors that compilers map
+ * to what there is. Eight chains an element, chain i takes the k with k mod 8 = i.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
@@ -37,8 +37,8 @@ static void look_up(const float *table, const uint8_t *codes, int64_t count, flo
             to[l] = i + l < count ? table[codes[i + l]] : 0.0f;
 }
 
-static void decode_a(const struct fp8r_cpu_tables *tables, int form, const uint8_t *codes, int64_t stride, int64_t rows,
-                     int64_t count, void *panel)
+static void decode_a(const struct fp8r_cpu_tables *tables, int form, const uint8_t *codes, int64_t stride,
+                     int64_t rows, int64_t count, void *panel)
 {
     const float *table = form == FP8R_CPU_A_E5M2 ? tables->e5m2 : tables->e4m3;
     for (int64_t r = 0; r < rows; r++)
@@ -46,9 +46,11 @@ static void decode_a(const struct fp8r_cpu_tables *tables, int form, const uint8
             look_up(table, codes + r * stride + i, count - i, (float *)panel + rows * i + r * LANES, rows);
 }
 
-/* Codes go through a small panel, a block of K at a time: looking up and multiplying in one loop keeps neither fast. */
+/* Codes go through a small panel, a block of K at a time: looking up and multiplying in one loop keeps
+ * neither fast. */
 ALWAYS_INLINE void skinny_rows(int rows, const struct fp8r_cpu_tables *tables, int64_t k, const float *a,
-                               const uint8_t *const b[4], const uint8_t *const ahead[4], float *out, int64_t ld)
+                               const uint8_t *const b[4], const uint8_t *const ahead[4], float *out,
+                               int64_t ld)
 {
     struct chains sum[ROWS][COLUMNS] = {0};
     for (int64_t i = 0; i < k; i += STEP) {
@@ -72,8 +74,8 @@ ALWAYS_INLINE void skinny_rows(int rows, const struct fp8r_cpu_tables *tables, i
             out[r * ld + c] = add_lanes(sum[r][c]);
 }
 
-static void skinny(const struct fp8r_cpu_tables *tables, int rows, int64_t k, const void *a, const uint8_t *const b[4],
-                   const uint8_t *const ahead[4], float *out, int64_t ld)
+static void skinny(const struct fp8r_cpu_tables *tables, int rows, int64_t k, const void *a,
+                   const uint8_t *const b[4], const uint8_t *const ahead[4], float *out, int64_t ld)
 {
     if (rows == 1)
         skinny_rows(1, tables, k, a, b, ahead, out, ld);

@@ -1,5 +1,5 @@
-/* Products with few rows: every code of b is read from memory once and multiplied with all rows of a while it is in
- * registers or level 1. Bound by memory up to a few rows.
+/* Products with few rows: every code of b is read from memory once and multiplied with all rows of a while it
+ * is in registers or level 1. Bound by memory up to a few rows.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "backend/cpu/job.h"
 
@@ -16,7 +16,8 @@ int64_t fp8r_cpu_skinny_units(const struct fp8r_cpu_job *job)
 }
 
 /* Four columns of b from n on; the last valid one stands in for those beyond the edge. */
-static void point(const struct fp8r_cpu_job *job, int64_t batch, int64_t n, const uint8_t *columns[FP8R_CPU_SKINNY_COLUMNS])
+static void point(const struct fp8r_cpu_job *job, int64_t batch, int64_t n,
+                  const uint8_t *columns[FP8R_CPU_SKINNY_COLUMNS])
 {
     const fp8r_operand *b = &job->problem->b;
     const uint8_t *item = (const uint8_t *)job->pointers->b + (job->first_batch + batch) * b->batch_stride;
@@ -24,8 +25,8 @@ static void point(const struct fp8r_cpu_job *job, int64_t batch, int64_t n, cons
         columns[c] = item + fp8r_size_min(n + c, job->problem->n - 1) * b->col_stride;
 }
 
-/* Four columns x all rows. Pass j over the same codes (from level 1 or 2 after the first) takes block j of the rows; the
- * fetching ahead is dealt over the passes, so that memory keeps busy during all of them. */
+/* Four columns x all rows. Pass j over the same codes (from level 1 or 2 after the first) takes block j of
+ * the rows; the fetching ahead is dealt over the passes, so that memory keeps busy during all of them. */
 static void multiply_group(const struct fp8r_cpu_job *job, int64_t batch, const uint8_t *const columns[],
                            const uint8_t *const next[], float *results, int64_t ld)
 {
@@ -37,8 +38,9 @@ static void multiply_group(const struct fp8r_cpu_job *job, int64_t batch, const 
         const uint8_t *ahead[FP8R_CPU_SKINNY_COLUMNS];
         for (int64_t c = 0; c < FP8R_CPU_SKINNY_COLUMNS; c++)
             ahead[c] = c % blocks == j ? next[c] : columns[c];
-        cut->kernel->skinny(job->tables, (int)rows, job->problem->k, fp8r_cpu_panel(job, batch, start, 0, cut->k_padded),
-                         columns, ahead, results + start * ld, ld);
+        cut->kernel->skinny(job->tables, (int)rows, job->problem->k,
+                            fp8r_cpu_panel(job, batch, start, 0, cut->k_padded), columns, ahead,
+                            results + start * ld, ld);
     }
 }
 
