@@ -14,6 +14,7 @@ enum { BENCH_ROUNDS_MOST = 200 };
 struct bench_settings {
     int32_t threads;
     int rounds;
+    const char *commit; /* for the result file; NULL: ask git */
     fp8r_device_facts facts;
 };
 

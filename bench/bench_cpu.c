@@ -1,7 +1,8 @@
 /* The bars of the CPU: measures each, prints it beside what it must and should be, and keeps a result file.
  *
- *     bench_cpu [--threads N] [--rounds N] [--results DIRECTORY] [BAR...]
+ *     bench_cpu [--threads N] [--rounds N] [--results DIRECTORY] [--commit TEXT] [BAR...]
  *
+ * --commit: what the result file says was measured, for a copy without git.
  * Exit: 0 all measured bars hold, 1 one does not, 2 usage, 4 nothing could be measured, 6 the result could
  * not be written.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -92,6 +93,8 @@ static bool read_options(int argc, char **argv, struct bench_settings *settings,
             settings->rounds = atoi(argv[i + 1]);
         else if (strcmp(argv[i], "--results") == 0)
             *results = argv[i + 1];
+        else if (strcmp(argv[i], "--commit") == 0)
+            settings->commit = argv[i + 1];
         else
             break;
     }
@@ -107,7 +110,9 @@ int main(int argc, char **argv)
     int first_word = 1;
     bool chosen[BARS];
     if (!read_options(argc, argv, &settings, &results, &first_word)) {
-        fprintf(stderr, "usage: bench_cpu [--threads N] [--rounds 1..%d] [--results DIRECTORY] [BAR...]\n",
+        fprintf(stderr,
+                "usage: bench_cpu [--threads N] [--rounds 1..%d] [--results DIRECTORY] [--commit TEXT] "
+                "[BAR...]\n",
                 BENCH_ROUNDS_MOST);
         return FP8R_EXIT_USAGE;
     }

@@ -12,9 +12,10 @@
 
 /* The commit that is checked out where the program runs, "unknown" without git; marked where files differ
  * from it. */
-static void read_commit(char *commit, size_t size)
+static void read_commit(const char *given, char *commit, size_t size)
 {
-    snprintf(commit, size, "unknown");
+    snprintf(commit, size, "%s", given ? given : "unknown");
+    if (given) return;
     FILE *git = popen("git describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null", "r");
     if (!git) return;
     if (fgets(commit, (int)size, git))
@@ -58,7 +59,7 @@ static json_t *result_json(const struct bench_settings *settings, const char *fe
     json_t *command = json_array();
     for (int i = 0; i < argc; i++)
         json_array_append_new(command, json_string(i == 0 ? "bench_cpu" : argv[i]));
-    read_commit(commit, sizeof commit);
+    read_commit(settings->commit, commit, sizeof commit);
     return json_pack("{ss, ss, ss, s{ss, ss, si, sI, sI}, so}", "schema", "fp8route-bench-1", "date", date,
                      "commit", commit, "machine", "processor", facts->name, "features", features, "threads",
                      (int)settings->threads, "l2_bytes", (json_int_t)facts->l2_bytes, "last_level_bytes",
