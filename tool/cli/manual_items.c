@@ -7,6 +7,7 @@ const struct fp8r_manual_item fp8r_manual_environment[] = {
      "name or name:config of the backend to prefer; a product it cannot run is dispatched as usual"},
     {"FP8ROUTE_DENY", "names of backends to leave out, with commas between them"},
     {"FP8ROUTE_TABLE", "a route file to read before those of the user, the system and the package"},
+    {"FP8ROUTE_TRACE", "a file to append the products asked for to; fp8route trace summary sums it up"},
     {"FP8ROUTE_UNROUTED", "\"error\": only measured routes may decide"},
     {"FP8ROUTE_THREADS", "threads a product may use on a CPU; --threads wins over it"},
     {"FP8ROUTE_VERBOSE", "1: a line on standard error for each new decision; 2: one for each call as well"},

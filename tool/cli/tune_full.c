@@ -13,6 +13,7 @@
 #include "tune/analysis.h"
 #include "tune/full.h"
 #include "tune/machine.h"
+#include "tune/shard.h"
 
 static const double margin = 0.02;
 
@@ -40,13 +41,13 @@ static void show_note(void *user, const char *line)
     fp8r_progress_note(line);
 }
 
-static int parse_shard(const char *text, int *shard, int *shards, struct fp8r_tool_error *error)
+static int parse_shard(const char *text, int *index, int *count, struct fp8r_tool_error *error)
 {
-    char rest;
-    *shard = *shards = 1;
-    if (!text || (sscanf(text, "%d/%d%c", shard, shards, &rest) == 2 && *shard >= 1 && *shards >= *shard && *shards <= 100000))
-        return FP8R_EXIT_GOOD;
-    return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "--shard %.40s: I/N is wanted, with 1 <= I <= N", text);
+    struct fp8r_shard shard = {.index = 1, .count = 1};
+    int code = text ? fp8r_shard_here(text, &shard, error) : FP8R_EXIT_GOOD;
+    *index = shard.index;
+    *count = shard.count;
+    return code;
 }
 
 /* Beside the user's route file: routes FILE, samples in FILE without its ending. */

@@ -63,8 +63,8 @@ const struct fp8r_verb *fp8r_verb_at(size_t index);
 /* NULL where there is none of that name; the error then names the nearest. */
 const struct fp8r_verb *fp8r_verb_find(const char *name, struct fp8r_tool_error *error);
 
-extern const struct fp8r_verb fp8r_verb_audit, fp8r_verb_bench, fp8r_verb_compare, fp8r_verb_conform, fp8r_verb_explain,
-    fp8r_verb_fit, fp8r_verb_gate, fp8r_verb_help,
-    fp8r_verb_info, fp8r_verb_report, fp8r_verb_run, fp8r_verb_shapes, fp8r_verb_table, fp8r_verb_tune;
+extern const struct fp8r_verb fp8r_verb_audit, fp8r_verb_bench, fp8r_verb_compare, fp8r_verb_conform,
+    fp8r_verb_explain, fp8r_verb_fit, fp8r_verb_gate, fp8r_verb_help, fp8r_verb_info, fp8r_verb_report, fp8r_verb_run,
+    fp8r_verb_shapes, fp8r_verb_table, fp8r_verb_trace, fp8r_verb_tune;
 
 #endif

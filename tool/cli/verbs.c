@@ -9,7 +9,8 @@
 static const struct fp8r_verb *const verbs[] = {
     &fp8r_verb_info, &fp8r_verb_run,     &fp8r_verb_explain, &fp8r_verb_shapes, &fp8r_verb_bench,
     &fp8r_verb_tune, &fp8r_verb_conform, &fp8r_verb_table,   &fp8r_verb_report,
-    &fp8r_verb_gate, &fp8r_verb_compare, &fp8r_verb_audit, &fp8r_verb_fit, &fp8r_verb_help,
+    &fp8r_verb_gate, &fp8r_verb_compare, &fp8r_verb_audit,   &fp8r_verb_fit,    &fp8r_verb_trace,
+    &fp8r_verb_help,
 };
 enum { VERBS = sizeof verbs / sizeof *verbs };
 
