@@ -158,7 +158,8 @@ FP8R_API FP8R_NODISCARD fp8r_status fp8r_context_create(fp8r_device device, cons
 /* Ends the context. Its plans must be destroyed before and no call may be under way. NULL is fine. */
 FP8R_API void fp8r_context_destroy(fp8r_context *context);
 
-/* A digest of all that decides (backends, routes, policies): equal on every rank = the same decisions. */
+/* A digest of all that decides (backends, routes, policies): equal on every rank = the same decisions. Zeros where
+ * context is NULL. */
 FP8R_API void fp8r_context_routes_id(const fp8r_context *context, unsigned char id[32]);
 
 /* The facts of the context's device as its backends see them (backend.h); owned by the context. */

@@ -67,7 +67,11 @@ static void make_routes_id(struct fp8r_context *context)
 
 void fp8r_context_routes_id(const fp8r_context *context, unsigned char id[32])
 {
-    memcpy(id, context->routes_id, 32);
+    if (!id)
+        return;
+    memset(id, 0, 32);
+    if (context)
+        memcpy(id, context->routes_id, 32);
 }
 
 static void set_log(struct fp8r_context *context, const fp8r_context_options *options)

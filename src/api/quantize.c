@@ -118,10 +118,10 @@ fp8r_status fp8r_quantize(fp8r_context *context, const fp8r_matrix *in, const fp
     if (!context)
         return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "context is NULL");
     FP8R_TRY(fp8r_quantize_check(in, out, scale, scaling, &conversion));
-    int64_t lines = in->batch * in->rows, windows = fp8r_size_blocks(in->cols, WINDOW_COLS);
-    bool by_line = scale->cols == 1;
-    if (lines == 0 || in->cols == 0)
+    if (in->batch == 0 || in->rows == 0 || in->cols == 0) /* nothing bounds the other extents then */
         return FP8R_OK;
+    int64_t lines = in->batch * in->rows, windows = (in->cols - 1) / WINDOW_COLS + 1;
+    bool by_line = scale->cols == 1;
     if (scaling == FP8R_SCALING_COMPUTE) {
         each_scale(&conversion.scale, set_zero);
         fp8r_pool_parallel(context->pool, by_line ? lines : windows, by_line ? line_amax : window_amax, &conversion);

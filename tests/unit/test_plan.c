@@ -307,6 +307,10 @@ static void equal_contexts_have_equal_ids(void **state)
         for (int j = 0; j < i; j++)
             if (j != 1)
                 assert_memory_not_equal(ids[i], ids[j], 32);
+    const unsigned char zeros[32] = {0};
+    fp8r_context_routes_id(NULL, ids[0]);
+    fp8r_context_routes_id(NULL, NULL);
+    assert_memory_equal(ids[0], zeros, 32);
 }
 
 int main(void)

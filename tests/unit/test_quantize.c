@@ -326,6 +326,23 @@ static void bad_arguments_are_named(void **state)
     assert_int_equal(fp8r_quantize(NULL, &good_in, &good_out, &good_scale, 0, NULL), FP8R_ERROR_INVALID_ARGUMENT);
 }
 
+/* Where one extent is 0 nothing bounds the others: their product must not be formed. */
+static void nothing_of_a_huge_shape(void **state)
+{
+    (void)state;
+    const int64_t huge = INT64_MAX / 3, shapes[3][3] = {{huge, huge, 0}, {huge, 0, INT64_MAX}, {0, huge, INT64_MAX}};
+    for (int i = 0; i < 3; i++) {
+        fp8r_matrix in = {.dtype = FP8R_DTYPE_FP32, .batch = shapes[i][0], .rows = shapes[i][1], .cols = shapes[i][2]};
+        fp8r_matrix codes = in, scale = in;
+        codes.dtype = FP8R_DTYPE_E4M3;
+        for (int each = 0; each < 2; each++) {
+            assert_int_equal(fp8r_quantize(context, &in, &codes, &scale, FP8R_SCALING_COMPUTE, NULL), FP8R_OK);
+            assert_int_equal(fp8r_dequantize(context, &codes, &scale, &in, NULL), FP8R_OK);
+            scale.batch = scale.rows = scale.cols = 1;
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -338,6 +355,7 @@ int main(void)
         cmocka_unit_test(nan_and_infinity),
         cmocka_unit_test(dequantize_multiplies_once),
         cmocka_unit_test(bad_arguments_are_named),
+        cmocka_unit_test(nothing_of_a_huge_shape),
     };
     return cmocka_run_group_tests_name("quantize", tests, setup, teardown);
 }
