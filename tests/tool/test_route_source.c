@@ -32,8 +32,8 @@ static int64_t random_to(int64_t most)
 /* Log-uniform from 1 to 2^40. */
 static int64_t random_rows(void)
 {
-    int64_t high = (int64_t)1 << random_to(40);
-    return high + random_to(high < 1 << 30 ? high : 1 << 30);
+    int64_t high = (int64_t)1 << random_to(40), low = random_to(high < 1 << 30 ? high : 1 << 30);
+    return high + low;
 }
 
 static const char *const options[] = {"", ":fp16:tensor", ":a=bf16:bias", ":static:to", ":fp32:tensor:ta", ":tb", ":align=8", ":sa=tensor",
@@ -147,6 +147,22 @@ static int option_of(const struct fp8r_entry *entry)
     return -1;
 }
 
+struct range {
+    int64_t least, steps, step;
+};
+
+static int64_t random_in(struct range range)
+{
+    return range.least + range.step * random_to(range.steps);
+}
+
+/* Drawn one after the other: the same questions whatever the compiler. */
+static void ask_random(struct range batches, struct range ms, struct range ns, struct range ks, int file)
+{
+    int64_t batch = random_in(batches), m = random_in(ms), n = random_in(ns), k = random_in(ks);
+    ask(file, (int)random_to(OPTIONS - 1), batch, m, n, k);
+}
+
 static void ask_all(void)
 {
     for (int file = 0; file < FILES; file++) {
@@ -162,11 +178,11 @@ static void ask_all(void)
             for (int j = 0; j < 4; j++) ask(file, option, key->batch, random_rows(), key->n, key->k);
         }
         for (int i = 0; i < 2500; i++) /* sizes measured and not, near and far */
-            ask(file, (int)random_to(OPTIONS - 1), 1 + random_to(5), 1 + random_to(60), 40 + 4 * random_to(40),
-                16 + 4 * random_to(40));
+            ask_random((struct range){1, 5, 1}, (struct range){1, 60, 1}, (struct range){40, 40, 4}, (struct range){16, 40, 4},
+                       file);
         for (int i = 0; i < 1500; i++) /* between families */
-            ask(file, (int)random_to(OPTIONS - 1), 1 + 4 * random_to(1), 1 + random_to(11), 64 + 8 * random_to(12),
-                32 + 16 * random_to(6));
+            ask_random((struct range){1, 1, 4}, (struct range){1, 11, 1}, (struct range){64, 12, 8}, (struct range){32, 6, 16},
+                       file);
     }
 }
 

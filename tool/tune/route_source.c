@@ -85,39 +85,51 @@ static void add_pitch(int *bytes, int element)
     *bytes = *bytes == 0 || element < *bytes ? element : *bytes;
 }
 
-static struct fp8r_export_kind make_kind(const struct fp8r_key *key, const char *options)
+static void make_layout(const struct fp8r_key *key, struct fp8r_export_layout *layout)
 {
-    struct fp8r_export_kind kind = {.options = options, .align = 16};
     int a = (int)fp8r_dtype_bytes(key->dtype_a), b = (int)fp8r_dtype_bytes(key->dtype_b);
     int out = (int)fp8r_dtype_bytes(key->dtype_out);
     if (key->layout_a == FP8R_LAYOUT_INNER)
-        add_pitch(&kind.k_bytes, a);
+        add_pitch(&layout->k_bytes, a);
     if (key->layout_a == FP8R_LAYOUT_OUTER)
-        add_pitch(&kind.m_bytes, a);
+        add_pitch(&layout->m_bytes, a);
     if (key->layout_b == FP8R_LAYOUT_INNER)
-        add_pitch(&kind.k_bytes, b);
+        add_pitch(&layout->k_bytes, b);
     if (key->layout_b == FP8R_LAYOUT_OUTER)
-        add_pitch(&kind.n_bytes, b);
+        add_pitch(&layout->n_bytes, b);
     if (key->layout_out == FP8R_LAYOUT_INNER)
-        add_pitch(&kind.n_bytes, out);
+        add_pitch(&layout->n_bytes, out);
     if (key->layout_out == FP8R_LAYOUT_OUTER)
-        add_pitch(&kind.m_bytes, out);
-    if (strstr(options, ":align=")) /* written only where it is less than the sizes would have it */
-        kind.align = key->align_bytes;
-    return kind;
+        add_pitch(&layout->m_bytes, out);
 }
 
-static int kind_of(struct fp8r_export *source, const struct fp8r_key *key, const char *options)
+/* The number of the layout that these options name, once the alignment at their end is cut off; -1 = there is none. */
+static int find_layout(const struct fp8r_export *source, const char *options)
 {
-    for (int i = 0; i < source->kind_count; i++)
-        if (strcmp(source->kinds[i].options, options) == 0)
+    const char *align = strstr(options, ":align=");
+    size_t length = align ? (size_t)(align - options) : strlen(options);
+    for (int i = 0; i < source->layout_count; i++)
+        if (strlen(source->layouts[i].options) == length && memcmp(source->layouts[i].options, options, length) == 0)
             return i;
-    source->kinds[source->kind_count] = make_kind(key, options);
-    return source->kind_count++;
+    return -1;
 }
 
-/* What the library takes a family's member of one row for. */
-static int find_one_row(const struct fp8r_export *source, const struct fp8r_export_family *family, int *kind,
+static int add_layout(struct fp8r_export *source, const struct fp8r_key *key, const char *options)
+{
+    int found = find_layout(source, options);
+    if (found >= 0)
+        return found;
+    struct fp8r_export_layout *layout = &source->layouts[source->layout_count];
+    snprintf(layout->options, sizeof layout->options, "%s", options);
+    char *align = strstr(layout->options, ":align=");
+    if (align)
+        *align = '\0';
+    make_layout(key, layout);
+    return source->layout_count++;
+}
+
+/* What the library takes the family's member of one row for. */
+static int find_one_row(const struct fp8r_export *source, const struct fp8r_export_family *family, int *layout,
                         struct fp8r_tool_error *error)
 {
     fp8r_matmul member;
@@ -131,12 +143,22 @@ static int find_one_row(const struct fp8r_export *source, const struct fp8r_expo
         fp8r_key_init(&product.problem, family->entry->key.mode, &key);
         status = fp8r_family_format(&key, text, sizeof text);
     }
-    if (status != FP8R_OK)
-        return fp8r_tool_status(error, status);
-    *kind = source->kind_count - 1;
-    while (*kind >= 0 && strcmp(source->kinds[*kind].options, text + strcspn(text, ":")) != 0)
-        (*kind)--;
-    return FP8R_EXIT_GOOD;
+    if (status == FP8R_OK)
+        *layout = find_layout(source, text + strcspn(text, ":"));
+    return fp8r_tool_status(error, status);
+}
+
+/* All layouts must be known. */
+static int add_kind(struct fp8r_export *source, const struct fp8r_export_family *family, struct fp8r_tool_error *error)
+{
+    for (int i = 0; i < source->kind_count; i++)
+        if (strcmp(source->kinds[i].options, family->options) == 0)
+            return FP8R_EXIT_GOOD;
+    struct fp8r_export_kind *kind = &source->kinds[source->kind_count++];
+    bool is_said = strstr(family->options, ":align=") != NULL; /* only where it is less than the sizes would have it */
+    *kind = (struct fp8r_export_kind){
+        .options = family->options, .align = is_said ? family->entry->key.align_bytes : 16, .layout = family->layout};
+    return find_one_row(source, family, &kind->one_row, error);
 }
 
 static int order(int64_t a, int64_t b)
@@ -149,7 +171,8 @@ static int compare_families(const void *a, const void *b)
     const struct fp8r_export_family *one = *(struct fp8r_export_family *const *)a;
     const struct fp8r_export_family *other = *(struct fp8r_export_family *const *)b;
     const struct fp8r_key *x = &one->entry->key, *y = &other->entry->key;
-    const int orders[] = {order(one->kind, other->kind), order(x->batch, y->batch), order(x->n, y->n), order(x->k, y->k)};
+    const int orders[] = {order(one->layout, other->layout), order(x->align_bytes, y->align_bytes),
+                          order(x->batch, y->batch), order(x->n, y->n), order(x->k, y->k)};
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
         if (orders[i] != 0)
             return orders[i];
@@ -162,8 +185,9 @@ static int gather(struct fp8r_export *source, struct fp8r_tool_error *error)
     int code = FP8R_EXIT_GOOD;
     source->all = calloc(table->count, sizeof *source->all);
     source->families = calloc(table->count, sizeof *source->families);
+    source->layouts = calloc(table->count, sizeof *source->layouts);
     source->kinds = calloc(table->count, sizeof *source->kinds);
-    if (!source->all || !source->families || !source->kinds)
+    if (!source->all || !source->families || !source->layouts || !source->kinds)
         return fp8r_tool_error_memory(error, "the source of routes");
     for (size_t i = 0; i < table->count && code == FP8R_EXIT_GOOD; i++) {
         struct fp8r_export_family *family = &source->all[i];
@@ -171,11 +195,11 @@ static int gather(struct fp8r_export *source, struct fp8r_tool_error *error)
         family->beyond = backend_beyond(family->entry);
         code = fp8r_tool_status(error, fp8r_entry_family(family->entry, family->text));
         family->options = family->text + strcspn(family->text, ":");
-        family->kind = kind_of(source, &family->entry->key, family->options);
+        family->layout = add_layout(source, &family->entry->key, family->options);
         source->families[source->count++] = family;
     }
     for (size_t i = 0; i < source->count && code == FP8R_EXIT_GOOD; i++)
-        code = find_one_row(source, source->families[i], &source->kinds[source->families[i]->kind].one_row, error);
+        code = add_kind(source, source->families[i], error);
     qsort(source->families, source->count, sizeof *source->families, compare_families);
     return code;
 }
@@ -273,6 +297,7 @@ int fp8r_route_source(const struct fp8r_route_file *file, enum fp8r_language lan
         code = print_text(&source, language, text, error);
     free(source.all);
     free(source.families);
+    free(source.layouts);
     free(source.kinds);
     return code;
 }

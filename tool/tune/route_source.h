@@ -27,25 +27,32 @@ struct fp8r_export_family {
     const struct fp8r_entry *entry;
     char text[FP8R_FAMILY_BYTES];
     const char *options; /* in the text, behind its sizes: "" or ":fp16:tensor" */
-    int kind;
+    int layout;
     const char *beyond; /* the backend that also serves rows above all measured ones; NULL where that is not known */
 };
 
-/* Families that differ in their sizes alone. A key also holds an alignment: the least of `align` and of the pitches, each
- * so many bytes times its extent (0: no packed operand has such a pitch). */
+/* What families have in common that differ in sizes and alignment alone: their options, the alignment left out, and their
+ * pitches, each so many bytes times its extent (0: no packed operand has such a pitch). */
+struct fp8r_export_layout {
+    char options[FP8R_FAMILY_BYTES];
+    int m_bytes, n_bytes, k_bytes;
+};
+
+/* Options as they are written. */
 struct fp8r_export_kind {
     const char *options;
-    int m_bytes, n_bytes, k_bytes, align;
-    int one_row; /* the kind that products of a single row belong to: their order of memory does not show; -1 = no such */
+    int align;           /* the most that counts: 16, or what the options say */
+    int layout, one_row; /* one_row: of products of a single row, whose order of memory does not show; -1 = none such */
 };
 
 struct fp8r_export {
     const struct fp8r_route_file *file;
     const char *function;
-    struct fp8r_export_family *all, **families; /* families: by kind, batch, N and K */
+    struct fp8r_export_family *all, **families; /* families: by layout, alignment, batch, N and K */
     size_t count;
-    struct fp8r_export_kind *kinds; /* by first appearance; no two of equal options */
-    int kind_count;
+    struct fp8r_export_layout *layouts; /* by first appearance, like kinds; no two of equal options */
+    struct fp8r_export_kind *kinds;
+    int layout_count, kind_count;
 };
 
 /* Prints text in which $ stands for the function's name. */

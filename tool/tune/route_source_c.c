@@ -19,9 +19,16 @@ static const char declarations[] =
     "\n"
     "static const struct $_kind {\n"
     "    const char *options;\n"
-    "    int m_bytes, n_bytes, k_bytes, align; /* of pitches, times the extent; 0: none */\n"
-    "    int one_row; /* the kind that products of one row belong to; -1: not measured */\n"
+    "    int align;           /* the most that counts */\n"
+    "    int layout, one_row; /* into $_layouts; one_row: of products of one row, -1: not measured */\n"
     "} $_kinds[] = {\n";
+
+static const char layouts_head[] =
+    "};\n"
+    "\n"
+    "static const struct $_layout {\n"
+    "    int m_bytes, n_bytes, k_bytes; /* pitches, by their extent; 0: none */\n"
+    "} $_layouts[] = {\n";
 
 static const char segments_head[] =
     "};\n"
@@ -36,9 +43,8 @@ static const char families_head[] =
     "};\n"
     "\n"
     "static const struct $_family {\n"
-    "    int kind;\n"
+    "    int layout, align;\n"
     "    int64_t batch, n, k;\n"
-    "    int align; /* the products' */\n"
     "    size_t segment, segment_count; /* into $_segments */\n"
     "    const char *beyond; /* what also serves more rows than were measured; NULL: not known */\n"
     "} $_families[] = { /* ascending */\n";
@@ -64,16 +70,18 @@ static const char lookup[] =
     "}\n"
     "\n"
     "/* What starts of lines have in common, up to 16 bytes. */\n"
-    "static int $_align(const struct $_kind *kind, int64_t m, int64_t n, int64_t k)\n"
+    "static int $_align(const struct $_layout *layout, int align, int64_t m, int64_t n, int64_t k)\n"
     "{\n"
-    "    int align = $_limit(kind->align, m, kind->m_bytes);\n"
-    "    return $_limit($_limit(align, n, kind->n_bytes), k, kind->k_bytes);\n"
+    "    align = $_limit(align, m, layout->m_bytes);\n"
+    "    return $_limit($_limit(align, n, layout->n_bytes), k, layout->k_bytes);\n"
     "}\n"
     "\n"
-    "static int $_order(const struct $_family *family, int kind, int64_t batch, int64_t n, int64_t k)\n"
+    "static int $_order(const struct $_family *family, int layout, int align, int64_t batch, int64_t n, int64_t k)\n"
     "{\n"
-    "    if (family->kind != kind)\n"
-    "        return family->kind < kind ? -1 : 1;\n"
+    "    if (family->layout != layout)\n"
+    "        return family->layout < layout ? -1 : 1;\n"
+    "    if (family->align != align)\n"
+    "        return family->align < align ? -1 : 1;\n"
     "    if (family->batch != batch)\n"
     "        return family->batch < batch ? -1 : 1;\n"
     "    if (family->n != n)\n"
@@ -81,17 +89,17 @@ static const char lookup[] =
     "    return family->k < k ? -1 : family->k > k;\n"
     "}\n"
     "\n"
-    "static const struct $_family *$_find(int kind, int64_t batch, int64_t n, int64_t k)\n"
+    "static const struct $_family *$_find(int layout, int align, int64_t batch, int64_t n, int64_t k)\n"
     "{\n"
     "    size_t low = 0, high = $_FAMILIES;\n"
     "    while (low < high) {\n"
     "        size_t middle = low + (high - low) / 2;\n"
-    "        if ($_order(&$_families[middle], kind, batch, n, k) < 0)\n"
+    "        if ($_order(&$_families[middle], layout, align, batch, n, k) < 0)\n"
     "            low = middle + 1;\n"
     "        else\n"
     "            high = middle;\n"
     "    }\n"
-    "    return low < $_FAMILIES && $_order(&$_families[low], kind, batch, n, k) == 0 ? &$_families[low] : NULL;\n"
+    "    return low < $_FAMILIES && $_order(&$_families[low], layout, align, batch, n, k) == 0 ? &$_families[low] : NULL;\n"
     "}\n"
     "\n"
     "static const struct $_segment *$_at(const struct $_family *family, int64_t m)\n"
@@ -105,14 +113,14 @@ static const char lookup[] =
     "}\n"
     "\n"
     "/* The backend that the nearest families on both sides, in n or in k, both clearly name at this m. */\n"
-    "static const char *$_between(int kind, int align, int64_t batch, int64_t m, int64_t n, int64_t k, int in_n)\n"
+    "static const char *$_between(int layout, int align, int64_t batch, int64_t m, int64_t n, int64_t k, int in_n)\n"
     "{\n"
     "    int64_t at = in_n ? n : k, lowest = at - at / 3, highest = at > INT64_MAX - at / 2 ? INT64_MAX : at + at / 2;\n"
     "    const struct $_family *below = NULL, *above = NULL;\n"
     "    for (int i = 0; i < $_FAMILIES; i++) {\n"
     "        const struct $_family *family = &$_families[i];\n"
     "        int64_t extent = in_n ? family->n : family->k;\n"
-    "        if (family->kind != kind || family->align != align || family->batch != batch)\n"
+    "        if (family->layout != layout || family->align != align || family->batch != batch)\n"
     "            continue;\n"
     "        if (in_n ? family->k != k : family->n != n)\n"
     "            continue;\n"
@@ -141,21 +149,19 @@ static const char lookup[] =
     "{\n"
     "    if (kind < 0 || kind >= $_KINDS || m < 1 || n < 1 || k < 1)\n"
     "        return 0;\n"
-    "    kind = m == 1 ? $_kinds[kind].one_row : kind;\n"
-    "    if (kind < 0)\n"
+    "    int layout = m == 1 ? $_kinds[kind].one_row : $_kinds[kind].layout;\n"
+    "    if (layout < 0)\n"
     "        return 0;\n"
-    "    int align = $_align(&$_kinds[kind], m, n, k);\n"
-    "    const struct $_family *family = $_find(kind, batch, n, k);\n"
-    "    if (family && family->align != align)\n"
-    "        family = NULL;\n"
+    "    int align = $_align(&$_layouts[layout], $_kinds[kind].align, m, n, k);\n"
+    "    const struct $_family *family = $_find(layout, align, batch, n, k);\n"
     "    const struct $_segment *segment = family ? $_at(family, m) : NULL;\n"
     "    if (segment)\n"
     "        return $_choose(choice, segment->backend, segment->config, \"route\");\n"
     "    if (family && family->beyond && m > $_segments[family->segment + family->segment_count - 1].last)\n"
     "        return $_choose(choice, family->beyond, NULL, \"extrapolated\");\n"
-    "    const char *between = $_between(kind, align, batch, m, n, k, 1);\n"
+    "    const char *between = $_between(layout, align, batch, m, n, k, 1);\n"
     "    if (!between)\n"
-    "        between = $_between(kind, align, batch, m, n, k, 0);\n"
+    "        between = $_between(layout, align, batch, m, n, k, 0);\n"
     "    return between ? $_choose(choice, between, NULL, \"neighbour\") : 0;\n"
     "}\n";
 
@@ -174,9 +180,20 @@ static void print_family(const struct fp8r_export_family *family, size_t segment
 {
     const struct fp8r_key *key = &family->entry->key;
     const char *quote = family->beyond ? "\"" : "";
-    fprintf(stream, "    {%d, INT64_C(%lld), INT64_C(%lld), INT64_C(%lld), %d, %zu, %d, %s%s%s},\n", family->kind,
-            (long long)key->batch, (long long)key->n, (long long)key->k, key->align_bytes, segment,
+    fprintf(stream, "    {%d, %d, INT64_C(%lld), INT64_C(%lld), INT64_C(%lld), %zu, %d, %s%s%s},\n", family->layout,
+            key->align_bytes, (long long)key->batch, (long long)key->n, (long long)key->k, segment,
             family->entry->segment_count, quote, family->beyond ? family->beyond : "NULL", quote);
+}
+
+static void print_kinds(const struct fp8r_export *source, FILE *stream)
+{
+    for (int i = 0; i < source->kind_count; i++)
+        fprintf(stream, "    {\"%s\", %d, %d, %d},\n", source->kinds[i].options, source->kinds[i].align,
+                source->kinds[i].layout, source->kinds[i].one_row);
+    fp8r_export_print(source, stream, layouts_head);
+    for (int i = 0; i < source->layout_count; i++)
+        fprintf(stream, "    {%d, %d, %d}, /* \"%s\" */\n", source->layouts[i].m_bytes, source->layouts[i].n_bytes,
+                source->layouts[i].k_bytes, source->layouts[i].options);
 }
 
 void fp8r_export_print_c(const struct fp8r_export *source, FILE *stream)
@@ -186,9 +203,7 @@ void fp8r_export_print_c(const struct fp8r_export *source, FILE *stream)
     fp8r_export_print_head(source, stream, " * ");
     fprintf(stream, " */\n");
     fp8r_export_print(source, stream, declarations);
-    for (int i = 0; i < source->kind_count; i++)
-        fprintf(stream, "    {\"%s\", %d, %d, %d, %d, %d},\n", source->kinds[i].options, source->kinds[i].m_bytes,
-                source->kinds[i].n_bytes, source->kinds[i].k_bytes, source->kinds[i].align, source->kinds[i].one_row);
+    print_kinds(source, stream);
     fp8r_export_print(source, stream, segments_head);
     for (size_t i = 0; i < source->count; i++)
         print_segments(source->families[i], stream);
