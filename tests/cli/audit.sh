@@ -36,7 +36,7 @@ grep -q '"record":"done"' right/audit.jsonl && fail "an audit finished a case of
 
 expect 1 audit --rule 'm >= 1' --then steady --else brisk $on --plugin "$plugin" --samples wrong --margin 0.02
 says '2 lost, 0 open, 2 fine'
-says '^(1|8)x64x48 +lost +steady:only +brisk:only +\+1[0-9]+\.'
+says '^(1|8)x64x48 +lost +steady:only +brisk:only +\+[0-9]+\.'
 says 'Mx64x48: wrong at M=1\.\.8, up to .* for not taking brisk:only; right again at M=16; the rule has no border'
 says '^lost: +50\.0 % of the problems'
 expect 1 audit --rule 'm >= 1' --then steady --else brisk $on --plugin "$plugin" --samples wrong --json
@@ -54,7 +54,7 @@ for p in problems[:2]:
     assert 0.02 < p["loss_low"] < p["loss"] < p["loss_high"] and p["loss"] > 0.7 and p["pairs"] >= 30, p
 wrong, = machine["wrong_along_m"]
 assert (wrong["m_first"], wrong["m_last"], wrong["right_before"], wrong["right_after"]) == (1, 8, None, 16)
-assert machine["problem_share_lost"] == 0.5 and 0.2 < machine["time_share_lost"] < 0.6
+assert machine["problem_share_lost"] == 0.5 and 0.3 < machine["time_share_lost"] < 0.8
 assert machine["regret_worst"] > 0.7
 PY
 

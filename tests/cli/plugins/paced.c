@@ -7,7 +7,7 @@
 #include <time.h>
 
 /* Where the loops themselves take long, everything does, so that they never show. */
-enum { FEW_ROWS = 16, LARGE = 1 << 18, LARGER = 10 };
+enum { FEW_ROWS = 16, LARGE = 1 << 18, LARGER = 4 };
 
 static float from_e4m3(uint8_t code)
 {
@@ -117,7 +117,7 @@ static size_t workspace(void *user, const fp8r_device_facts *device, const fp8r_
 
 static const char *const configs[] = {"only", NULL};
 static const fp8r_capability capability = {.kind = FP8R_DEVICE_CPU};
-static int64_t brisk_us[] = {1000, 4000}, steady_us[] = {2500, 2000}, rushed_us[] = {0, 0};
+static int64_t brisk_us[] = {1500, 8000}, steady_us[] = {6000, 2000}, rushed_us[] = {0, 0};
 
 #define PACED(name_, priority_, times_)                                                                      \
     {                                                                                                        \
