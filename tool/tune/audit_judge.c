@@ -117,13 +117,13 @@ struct comparison {
     struct fp8r_paired_result pairs;
 };
 
-/* The pick was dropped by a tuner after a round or two, far behind: no pairs follow, and these agree. */
+/* The pick was dropped after a round or two, far behind: of measurements already taken no pairs follow. */
 static void compare_dropped(struct judge *judge, struct comparison *comparison)
 {
     size_t count = (size_t)comparison->pairs.pairs;
     comparison->pairs.low = judge->ratios[0];
     comparison->pairs.high = judge->ratios[count - 1];
-    comparison->is_settled = true;
+    comparison->is_settled = judge->rules->phase != SAMPLE_AUDIT; /* an audit can race it again */
     comparison->verdict = judge->ratios[0] > 1 + judge->rules->margin ? FP8R_AUDIT_LOST : FP8R_AUDIT_OPEN;
 }
 
@@ -189,9 +189,11 @@ static int compare(struct judge *judge, int pick, int other, struct comparison *
     return FP8R_EXIT_GOOD;
 }
 
+/* A loss that many pairs show stands above one that few suggest. */
 static int severity(const struct comparison *comparison)
 {
-    return comparison->verdict == FP8R_AUDIT_LOST ? 2 : comparison->verdict == FP8R_AUDIT_OPEN;
+    if (comparison->verdict == FP8R_AUDIT_LOST) return comparison->pairs.pairs >= FIRST_LOOK ? 3 : 2;
+    return comparison->verdict == FP8R_AUDIT_OPEN;
 }
 
 /* Over rounds with everybody: a tune's grid where there is one, otherwise the audit's own. */
