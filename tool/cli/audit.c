@@ -184,6 +184,8 @@ static const struct fp8r_option options[] = {
     {"hf-config", "FILE", "the layers of a model's config.json", FP8R_OPTION_TEXT, FIELD(wanted.hf_config),
      0},
     {"safetensors", "FILE", "the layers of a checkpoint", FP8R_OPTION_LIST, FIELD(wanted.safetensors), 0},
+    {"trace", "FILE", "what a program asked for, from what FP8ROUTE_TRACE=FILE wrote, weighed by its calls",
+     FP8R_OPTION_LIST, FIELD(wanted.traces), 0},
     {"tp", "LIST", "tensor-parallel degrees of the model, e.g. 1,2,8", FP8R_OPTION_TEXT, FIELD(wanted.tp), 0},
     {"m", "LIST", "the values of M in the grid; powers of two from 1 to 2048 unless given", FP8R_OPTION_TEXT,
      FIELD(wanted.m), 0},

@@ -51,6 +51,7 @@ static int collect_families(struct tune *tune, struct fp8r_tool_error *error)
     const struct tune_arguments *arguments = tune->arguments;
     const struct fp8r_wanted_families wanted = {.families = arguments->families,
                                                 .safetensors = arguments->safetensors,
+                                                .traces = arguments->traces,
                                                 .cases = arguments->cases,
                                                 .m = arguments->m,
                                                 .hf_config = arguments->hf_config,
@@ -216,6 +217,10 @@ static const struct fp8r_option options[] = {
      offsetof(struct tune_arguments, hf_config), 0},
     {"safetensors", "FILE", "measure the layers of a checkpoint", FP8R_OPTION_LIST,
      offsetof(struct tune_arguments, safetensors), 0},
+    {"trace", "FILE",
+     "measure what a program asked for, from what FP8ROUTE_TRACE=FILE wrote; of a family with many M the smallest, the "
+     "largest and those that weigh most",
+     FP8R_OPTION_LIST, offsetof(struct tune_arguments, traces), 0},
     {"tp", "LIST", "tensor-parallel degrees of the model, e.g. 1,2,8", FP8R_OPTION_TEXT,
      offsetof(struct tune_arguments, tp), 0},
     {"samples", "DIR",

@@ -10,7 +10,7 @@
 struct tune_arguments {
     struct fp8r_common common;
     bool quick, warm;
-    struct fp8r_words families, safetensors;
+    struct fp8r_words families, safetensors, traces;
     const char *cases, *m, *out, *hf_config, *tp, *samples, *budget, *shard;
     int64_t seed;
 };

@@ -6,10 +6,9 @@
 #include "cli/verb.h"
 #include "tune/families.h"
 
-/* The values of --family, --safetensors, --cases, --m, --hf-config and --tp; NULL and none where not given.
- */
+/* The values of --family, --safetensors, --trace, --cases, --m, --hf-config and --tp; NULL and none where not given. */
 struct fp8r_wanted_families {
-    struct fp8r_words families, safetensors;
+    struct fp8r_words families, safetensors, traces;
     const char *cases, *m, *hf_config, *tp;
 };
 

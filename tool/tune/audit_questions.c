@@ -44,12 +44,13 @@ int fp8r_audit_ask_family(struct fp8r_audit_questions *questions, const struct f
                           bool is_only, const struct fp8r_tune_family *family, bool is_random,
                           struct fp8r_tool_error *error)
 {
-    struct fp8r_audit_question asked = {.key = family->key, .weight = 1, .is_random = is_random};
+    struct fp8r_audit_question asked = {.key = family->key, .is_random = is_random};
     int code = FP8R_EXIT_GOOD;
     snprintf(asked.family, sizeof asked.family, "%s", family->text);
     for (size_t i = 0; i < family->m_count && code == FP8R_EXIT_GOOD; i++) {
         fp8r_matmul member;
         asked.m = family->ms[i];
+        asked.weight = fp8r_family_weight(family, asked.m);
         code = fp8r_tool_status(error, fp8r_family_member(family->text, asked.m, &member));
         if (code == FP8R_EXIT_GOOD)
             code = fp8r_tool_status(error, fp8r_matmul_format(&member, asked.problem, sizeof asked.problem));

@@ -12,8 +12,10 @@
 
 void fp8r_families_fini(struct fp8r_tune_families *families)
 {
-    for (size_t i = 0; i < families->count; i++)
+    for (size_t i = 0; i < families->count; i++) {
         free(families->items[i].ms);
+        free(families->items[i].weights);
+    }
     free(families->items);
     *families = (struct fp8r_tune_families){0};
 }
@@ -156,4 +158,34 @@ int fp8r_families_set_ms(struct fp8r_tune_families *families, const int64_t *lis
             code = add_m(family, ms[j], error);
     }
     return code;
+}
+
+static bool find_m(const struct fp8r_tune_family *family, int64_t m, size_t *at)
+{
+    for (*at = 0; *at < family->m_count; (*at)++)
+        if (family->ms[*at] == m) return true;
+    return false;
+}
+
+int fp8r_families_weigh(struct fp8r_tune_families *families, const struct fp8r_key *key, int64_t m, double weight,
+                        struct fp8r_tool_error *error)
+{
+    size_t at;
+    struct fp8r_tune_family *family = family_of(families, key);
+    if (!family) return fp8r_tool_error_memory(error, "the families");
+    if (!find_m(family, m, &at)) return FP8R_EXIT_GOOD;
+    if (!family->weights) {
+        family->weights = calloc(family->m_count, sizeof *family->weights);
+        if (!family->weights) return fp8r_tool_error_memory(error, "the weights of families");
+        for (size_t i = 0; i < family->m_count; i++)
+            family->weights[i] = 1;
+    }
+    family->weights[at] = weight;
+    return FP8R_EXIT_GOOD;
+}
+
+double fp8r_family_weight(const struct fp8r_tune_family *family, int64_t m)
+{
+    size_t at;
+    return family->weights && find_m(family, m, &at) ? family->weights[at] : 1;
 }

@@ -14,6 +14,7 @@ struct fp8r_tune_family {
     struct fp8r_key key;
     int64_t *ms; /* ascending, no two equal */
     size_t m_count, m_capacity;
+    double *weights; /* of each m, e.g. its calls; NULL: all 1 */
 };
 
 /* Zero-initialise; no two of equal key. */
@@ -38,6 +39,13 @@ int fp8r_families_read(struct fp8r_tune_families *families, const char *path, st
  * to 2048. */
 int fp8r_families_set_ms(struct fp8r_tune_families *families, const int64_t *list, size_t count,
                          struct fp8r_tool_error *error);
+
+/* Weighs the family's m, where it is among those to measure: once all of them are there. Exit codes: INTERNAL. */
+int fp8r_families_weigh(struct fp8r_tune_families *families, const struct fp8r_key *key, int64_t m, double weight,
+                        struct fp8r_tool_error *error);
+
+/* 1 where nobody weighed it. */
+double fp8r_family_weight(const struct fp8r_tune_family *family, int64_t m);
 
 void fp8r_families_fini(struct fp8r_tune_families *families);
 

@@ -121,6 +121,7 @@ static void pause_a_little(void)
 static int race(struct work *work, struct race_rules *rules, const char *problem, const fp8r_matmul *member, size_t *index,
                 struct fp8r_tool_error *error)
 {
+    rules->weight = fp8r_family_weight(work->family, member->a.rows);
     int code = race_run(&work->track, rules, problem, member, index, error);
     work->full->is_wrong |= code == FP8R_EXIT_FAILED;
     return code == FP8R_EXIT_FAILED ? FP8R_EXIT_GOOD : code;

@@ -58,7 +58,7 @@ static bool is_dropped(const struct race *race, int racer)
 static int announce(struct race *race, const char *problem, const fp8r_matmul *member, struct fp8r_tool_error *error)
 {
     const struct fp8r_points *entrants = race->track->entrants;
-    struct sample_case wanted = {.weight = 1};
+    struct sample_case wanted = {.weight = race->rules->weight > 0 ? race->rules->weight : 1};
     struct fp8r_product product;
     int code = fp8r_tool_status(error, fp8r_product_init(member, FP8R_DATA_IGNORED, &product));
     if (code != FP8R_EXIT_GOOD)

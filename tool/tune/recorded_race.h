@@ -23,6 +23,7 @@ struct race_track {
 struct race_rules {
     int phase; /* SAMPLE_* */
     uint64_t seed;
+    double weight;               /* of the case; 0 stands for 1 */
     const char *const *only;     /* candidates that race, NULL behind the last; NULL = all */
     int rounds_least, rounds_most;
     double budget_us;            /* no further round behind this, once the least are done */

@@ -73,3 +73,17 @@ int fp8r_families_add_traced(struct fp8r_tune_families *families, const struct f
     free(places);
     return code;
 }
+
+int fp8r_families_weigh_traced(struct fp8r_tune_families *families, const struct fp8r_traced *traced,
+                               struct fp8r_tool_error *error)
+{
+    int code = FP8R_EXIT_GOOD;
+    for (size_t i = 0; i < families->count; i++)
+        for (size_t j = 0; j < families->items[i].m_count && code == FP8R_EXIT_GOOD; j++) {
+            const struct fp8r_tune_family *family = &families->items[i];
+            int64_t calls = fp8r_trace_calls(traced, &family->key, family->ms[j]);
+            if (calls > 0)
+                code = fp8r_families_weigh(families, &family->key, family->ms[j], (double)calls, error);
+        }
+    return code;
+}

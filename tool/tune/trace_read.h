@@ -47,4 +47,8 @@ int64_t fp8r_trace_calls(const struct fp8r_traced *traced, const struct fp8r_key
 int fp8r_families_add_traced(struct fp8r_tune_families *families, const struct fp8r_traced *traced, size_t m_most,
                              struct fp8r_tool_error *error);
 
+/* Weighs every family's M that was met by its calls, once all M are there. Exit codes: INTERNAL. */
+int fp8r_families_weigh_traced(struct fp8r_tune_families *families, const struct fp8r_traced *traced,
+                               struct fp8r_tool_error *error);
+
 #endif
