@@ -43,7 +43,8 @@ expect 1 audit --rule 'm >= 1' --then steady --else brisk $on --plugin "$plugin"
 says '"schema": "fp8route.audit/1"'
 says '"verdict": "lost"'
 says '"measured": 0'
-python3 - "$work/out" <<'PY' || fail "the JSON says something else"
+can_read_json=$(command -v python3) || echo 'skipped: no python3 here to read the JSON with'
+[ -z "$can_read_json" ] || python3 - "$work/out" <<'PY' || fail "the JSON says something else"
 import json, sys
 found = json.load(open(sys.argv[1]))
 machine, = found["machines"]

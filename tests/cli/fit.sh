@@ -1,6 +1,7 @@
 # fp8route fit: a rule that is known is found from samples, its files compile, run and lock it.
 # SPDX-License-Identifier: Apache-2.0
 . "$LIB"
+command -v python3 >/dev/null || { echo 'skipped: no python3 here to make samples with'; exit 77; }
 python3 "$SCRIPTS/make_samples.py" 2 64 >one.jsonl
 python3 "$SCRIPTS/make_samples.py" 8 512 >two.jsonl
 refuses 2 '--samples PATH... is missing' fit
