@@ -15,42 +15,7 @@
 
 #include "model/model_shapes.h"
 #include "model/weights.h"
-
-static long allocations_left = -1; /* negative: all succeed */
-
-static bool refuses(void)
-{
-    return allocations_left >= 0 && allocations_left-- == 0;
-}
-
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t bytes);
-void *__real_realloc(void *memory, size_t bytes);
-void *__real_aligned_alloc(size_t alignment, size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__wrap_realloc(void *memory, size_t bytes);
-void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
-
-void *__wrap_malloc(size_t bytes)
-{
-    return refuses() ? NULL : __real_malloc(bytes);
-}
-
-void *__wrap_calloc(size_t count, size_t bytes)
-{
-    return refuses() ? NULL : __real_calloc(count, bytes);
-}
-
-void *__wrap_realloc(void *memory, size_t bytes)
-{
-    return refuses() ? NULL : __real_realloc(memory, bytes);
-}
-
-void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
-{
-    return refuses() ? NULL : __real_aligned_alloc(alignment, bytes);
-}
+#include "support/refusal.h"
 
 /* The layers and families of a model, both ways; in between a failure nothing may have been appended. */
 static int model_list(const char *hf_config, const char *safetensors, struct fp8r_tool_error *error)

@@ -19,44 +19,9 @@
 #include "tune/entrants.h"
 #include "tune/families.h"
 #include "tune/quick_routes.h"
+#include "support/refusal.h"
 
 static fp8r_context *context;
-static long allocations_left = -1; /* negative: all succeed */
-
-static bool refuses(void)
-{
-    return allocations_left >= 0 && allocations_left-- == 0;
-}
-
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t bytes);
-void *__real_realloc(void *memory, size_t bytes);
-void *__real_aligned_alloc(size_t alignment, size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__wrap_realloc(void *memory, size_t bytes);
-void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
-
-void *__wrap_malloc(size_t bytes)
-{
-    return refuses() ? NULL : __real_malloc(bytes);
-}
-
-void *__wrap_calloc(size_t count, size_t bytes)
-{
-    return refuses() ? NULL : __real_calloc(count, bytes);
-}
-
-void *__wrap_realloc(void *memory, size_t bytes)
-{
-    return refuses() ? NULL : __real_realloc(memory, bytes);
-}
-
-void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
-{
-    return refuses() ? NULL : __real_aligned_alloc(alignment, bytes);
-}
-
 /* Everything that a protocol does with one problem. */
 static int race_once(struct fp8r_tool_error *error)
 {
