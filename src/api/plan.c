@@ -51,14 +51,24 @@ static fp8r_problem widest(const struct fp8r_plan *plan, const struct fp8r_plan_
     return problem;
 }
 
+/* Our own rows say what failed; for an outside one, which only has a status, it is said here. */
+static fp8r_status told(const struct fp8r_row *row, const char *what, fp8r_status status)
+{
+    if (status == FP8R_OK || !row->is_outside)
+        return status;
+    return fp8r_fail(status, "backend %s failed to %s and answered %s (%d)", row->backend.name, what,
+                     fp8r_status_name(status), (int)status);
+}
+
 static fp8r_status prepare(struct fp8r_plan *plan, struct fp8r_plan_segment *segment)
 {
     struct fp8r_context *context = plan->context;
     const struct fp8r_row *row = &context->registry.rows[segment->row];
     fp8r_problem problem = widest(plan, segment);
     if (row->backend.prepare)
-        FP8R_TRY(row->backend.prepare(row->backend.user, &context->services, &context->device, &problem,
-                                      segment->config, &segment->state));
+        FP8R_TRY(told(row, "prepare",
+                      row->backend.prepare(row->backend.user, &context->services, &context->device, &problem,
+                                           segment->config, &segment->state)));
     segment->is_prepared = row->backend.prepare != NULL;
     size_t bytes = fp8r_row_workspace(row, &context->device, &problem, segment->config);
     plan->workspace_bytes = bytes > plan->workspace_bytes ? bytes : plan->workspace_bytes;
@@ -271,13 +281,14 @@ fp8r_status fp8r_plan_segment_run(const struct fp8r_plan *plan, const struct fp8
                                   size_t workspace_bytes, void *stream)
 {
     const struct fp8r_context *context = plan->context;
-    const fp8r_backend *backend = &context->registry.rows[segment->row].backend;
+    const struct fp8r_row *row = &context->registry.rows[segment->row];
     if (context->trace)
         fp8r_trace_count(context->trace, problem, false);
     if (context->log.verbose > 1)
         fp8r_log_line(&context->log, FP8R_LOG_DEBUG, "run M=%lld on %s", (long long)problem->m, segment->label);
-    return backend->run(backend->user, &context->services, segment->state, problem, segment->config, pointers,
-                        workspace, workspace_bytes, stream);
+    return told(row, "run",
+                row->backend.run(row->backend.user, &context->services, segment->state, problem, segment->config,
+                                 pointers, workspace, workspace_bytes, stream));
 }
 
 fp8r_status fp8r_plan_run(const fp8r_plan *plan, const fp8r_pointers *pointers, void *workspace, size_t workspace_bytes,

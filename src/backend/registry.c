@@ -116,6 +116,7 @@ static fp8r_status add_outside(struct fp8r_registry *registry, const fp8r_backen
     memset(row, 0, sizeof *row);
     row->backend = *backend;
     row->is_built = true;
+    row->is_outside = true;
     return FP8R_OK;
 }
 

@@ -13,6 +13,7 @@ enum { FP8R_ROWS_MAX = 64, FP8R_NAME_BYTES = 64 };
 struct fp8r_row {
     fp8r_backend backend;
     bool is_built;
+    bool is_outside;    /* given by the caller: it cannot set the thread's error line */
     bool fits;          /* may run on the device: built, not denied, capability fits, probe said yes */
     fp8r_reason reason; /* where it does not fit */
 };

@@ -185,7 +185,13 @@ static void g1_failure_to_prepare_takes_the_next(void **state)
     fp8r_plan *few = plan(context, "64x4x16", NULL), *many = plan(context, "65x4x16", NULL);
     assert_string_equal(fp8r_plan_backend(few, 1), "high:one");
     assert_string_equal(fp8r_plan_backend(many, 65), "low:one");
-    assert_int_equal(lines_with("failed to prepare"), 1);
+    assert_int_equal(lines_with("failed to prepare ("), 1);
+    fp8r_matmul wide;
+    fp8r_plan *none = NULL;
+    assert_int_equal(fp8r_matmul_parse("x", &wide), FP8R_ERROR_INVALID_ARGUMENT); /* a line that must not stay */
+    assert_int_equal(fp8r_matmul_parse("65x4x16:fp32:sa=none:sb=none", &wide), FP8R_OK);
+    assert_true(fp8r_plan_create(context, &wide, "high", &none) != FP8R_OK);
+    assert_non_null(strstr(fp8r_last_error(), "backend high failed to prepare"));
     fp8r_plan_destroy(few);
     fp8r_plan_destroy(many);
     fp8r_matmul matmul;
@@ -197,8 +203,8 @@ static void g1_failure_to_prepare_takes_the_next(void **state)
         assert_int_equal(fp8r_scaled_mm(context, &matmul, NULL), FP8R_OK);
         assert_true(out[399] == 2.0f);
     }
-    assert_int_equal(high.failed, 2); /* once for each family */
-    assert_int_equal(lines_with("failed to prepare"), 1);
+    assert_int_equal(high.failed, 3); /* once for each family, once by name */
+    assert_int_equal(lines_with("failed to prepare ("), 1);
     fp8r_context_destroy(context);
     assert_int_equal(high.prepared, high.destroyed);
     assert_int_equal(low.prepared, low.destroyed);
