@@ -9,6 +9,9 @@
 #include "problem/conversion.h"
 #include "problem/problem.h"
 
+/* No later version's struct is larger than this. */
+enum { STRUCT_BYTES_MOST = 4096 };
+
 #define INVALID(...) fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, __VA_ARGS__)
 
 int32_t fp8r_pointer_align(const void *pointer)
@@ -83,6 +86,9 @@ static fp8r_status check_struct(const fp8r_matmul *matmul)
     if (matmul->struct_size == sizeof *matmul)
         return FP8R_OK;
     if (matmul->struct_size < sizeof *matmul)
+        return INVALID("matmul.struct_size is %zu: set it to sizeof(fp8r_matmul), %zu", matmul->struct_size,
+                       sizeof *matmul);
+    if (matmul->struct_size > STRUCT_BYTES_MOST) /* garbage, not a newer header */
         return INVALID("matmul.struct_size is %zu: set it to sizeof(fp8r_matmul), %zu", matmul->struct_size,
                        sizeof *matmul);
     const unsigned char *bytes = (const unsigned char *)matmul;
