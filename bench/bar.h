@@ -15,6 +15,7 @@ struct bench_settings {
     int32_t threads;
     int rounds;
     const char *commit; /* for the result file; NULL: ask git */
+    const char *backend; /* that a workload is planned on; NULL: routed, with the machine's route files */
     fp8r_device_facts facts;
 };
 
@@ -24,6 +25,7 @@ struct bench_bar {
     char what[160];
     double must, aim;
     bool larger_is_better;
+    bool by_interval; /* holds unless the whole interval misses the limit */
 
     bool is_measured;
     char note[256];  /* why not, or the peer's name */
@@ -48,6 +50,12 @@ bool bench_pair(struct bench_bar *bar, int rounds, bench_pass mine, void *mine_a
 void bench_decode(const struct bench_settings *settings, int64_t n, int64_t k, const char *name,
                   struct bench_bar *bar);
 void bench_sgemm(const struct bench_settings *settings, struct bench_bar *bar);
+/* A product where the routes send it, against the fastest of the backends measured beside it. */
+void bench_routed(const struct bench_settings *settings, const char *problem, const char *name, struct bench_bar *bar);
+/* Time over what it may take: a decision for one of 1,000 known problems, a plan's run on a backend that computes
+ * nothing. */
+void bench_decision(const struct bench_settings *settings, struct bench_bar *bar);
+void bench_plan_run(const struct bench_settings *settings, struct bench_bar *bar);
 void bench_torch(const struct bench_settings *settings, struct bench_bar *bar);
 
 #endif

@@ -17,9 +17,10 @@
 #include "result_file.h"
 #include "tool_error.h"
 
-enum { BARS = 4, ROUNDS = 31 };
+enum { BARS = 8, ROUNDS = 31 };
 
-static const char *const names[BARS] = {"decode-4096", "decode-14336", "prefill-512", "decode-torch"};
+static const char *const names[BARS] = {"decode-4096", "decode-14336", "prefill-512", "decode-torch",
+                                        "routed-1",    "routed-512",   "decision",    "plan-run"};
 
 static void measure(int index, const struct bench_settings *settings, struct bench_bar *bar)
 {
@@ -33,14 +34,27 @@ static void measure(int index, const struct bench_settings *settings, struct ben
     case 2:
         bench_sgemm(settings, bar);
         break;
-    default:
+    case 3:
         bench_torch(settings, bar);
+        break;
+    case 4:
+        bench_routed(settings, "1x4096x4096", names[4], bar);
+        break;
+    case 5:
+        bench_routed(settings, "512x4096x4096", names[5], bar);
+        break;
+    case 6:
+        bench_decision(settings, bar);
+        break;
+    default:
+        bench_plan_run(settings, bar);
     }
 }
 
 static bool reaches(const struct bench_bar *bar, double limit)
 {
-    return bar->larger_is_better ? bar->ratio >= limit : bar->ratio <= limit;
+    if (bar->larger_is_better) return (bar->by_interval ? bar->high : bar->ratio) >= limit;
+    return (bar->by_interval ? bar->low : bar->ratio) <= limit;
 }
 
 static void print(const struct bench_bar *bar)
@@ -70,10 +84,10 @@ static bool choose(int count, char **words, bool chosen[BARS])
         while (i < BARS && strcmp(names[i], words[w]) != 0)
             i++;
         if (i == BARS) {
-            fprintf(stderr,
-                    "bench_cpu: no bar named '%s'; there are decode-4096, decode-14336, prefill-512, "
-                    "decode-torch\n",
-                    words[w]);
+            fprintf(stderr, "bench_cpu: no bar named '%s'; there are", words[w]);
+            for (int j = 0; j < BARS; j++)
+                fprintf(stderr, " %s", names[j]);
+            fprintf(stderr, "\n");
             return false;
         }
         chosen[i] = true;
@@ -105,7 +119,7 @@ static bool read_options(int argc, char **argv, struct bench_settings *settings,
 
 int main(int argc, char **argv)
 {
-    struct bench_settings settings = {.rounds = ROUNDS};
+    struct bench_settings settings = {.rounds = ROUNDS, .backend = "cpu"};
     const char *results = NULL;
     int first_word = 1;
     bool chosen[BARS];

@@ -47,9 +47,9 @@ static bool plan(const struct bench_settings *settings, struct bench_workload *w
 {
     fp8r_context_options options = {.struct_size = sizeof options,
                                     .threads = settings->threads,
-                                    .flags = FP8R_NO_ENVIRONMENT | FP8R_NO_ROUTE_FILES};
+                                    .flags = settings->backend ? FP8R_NO_ENVIRONMENT | FP8R_NO_ROUTE_FILES : 0};
     if (fp8r_context_create((fp8r_device){FP8R_DEVICE_CPU, 0}, &options, &workload->context) != FP8R_OK ||
-        fp8r_plan_create(workload->context, &workload->matmul, "cpu", &workload->plan) != FP8R_OK)
+        fp8r_plan_create(workload->context, &workload->matmul, settings->backend, &workload->plan) != FP8R_OK)
         return false;
     workload->workspace = allocate((int64_t)fp8r_plan_workspace(workload->plan));
     return workload->workspace != NULL;
