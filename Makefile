@@ -5,7 +5,7 @@ DESTDIR ?=
 BUILD ?= build
 WERROR ?= OFF
 FUZZ_SECONDS ?= 10
-CTEST = ctest --output-on-failure
+CTEST = ctest --output-on-failure -j $$(nproc)
 CONFIGURE = cmake -S . -G Ninja -DFP8R_WERROR=$(WERROR)
 
 # Without cmocka everything but the tests is built.
