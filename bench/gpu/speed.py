@@ -1,0 +1,285 @@
+#!/usr/bin/env python3
+"""Times the sm90 kernels beside torch and the floor: one CUDA graph a candidate, operands rotating over more than five
+times L2 with weights cold, candidates interleaved in random order every round, median of the rounds.
+
+    speed.py LIBRARY OUT.jsonl sweep|bars|large [--families NxK,...] [--m LIST] [--rounds N] [--configs REGEX]
+
+sweep: all sm90 configurations against torch and the floor. bars: given configurations, with the chain in which a small
+kernel writes `a` before each product. One JSON object a line: case, candidate, all samples in us.
+SPDX-License-Identifier: Apache-2.0"""
+import argparse
+import ctypes
+import json
+import random
+import re
+import statistics
+import sys
+import time
+
+import torch
+
+FAMILIES = [(6144, 4096), (4096, 4096), (28672, 4096), (4096, 14336), (21504, 5376), (28672, 5376), (14336, 5376),
+            (5376, 14336), (5376, 28672), (3584, 5376), (5376, 3584)]
+ROTATE_BYTES = 400 << 20
+GRAPH_US = 500.0
+
+
+class Library:
+    def __init__(self, path):
+        self.c = ctypes.CDLL(path)
+        self.c.bench_config_name.restype = ctypes.c_char_p
+        self.c.bench_error.restype = ctypes.c_char_p
+        self.c.bench_prepare.restype = ctypes.c_void_p
+        self.names = [self.c.bench_config_name(i).decode() for i in range(self.c.bench_config_count())]
+
+    def prepare(self, text, config, dependent):
+        plan = self.c.bench_prepare(text.encode(), config, int(dependent))
+        return ctypes.c_void_p(plan) if plan else None
+
+    def shape(self, plan):
+        shape = (ctypes.c_int * 4)()
+        self.c.bench_shape(plan, shape)
+        return list(shape)
+
+
+def pointer(tensor):
+    return ctypes.c_void_p(tensor.data_ptr())
+
+
+def stream():
+    return ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+
+
+def check(status):
+    if status != 0:
+        raise RuntimeError(f"launch failed: {status}")
+
+
+class Case:
+    """Operands of one problem, several sets of them, taken from one pool of random codes."""
+
+    def __init__(self, pool, m, n, k):
+        self.m, self.n, self.k = m, n, k
+        each = n * k + m * k + 2 * m * n
+        self.sets = max(2, -(-ROTATE_BYTES // each))
+        stride = n * k + m * k
+        stride += -stride % 256
+        limit = pool.numel() - stride
+        self.b, self.a, self.source = [], [], []
+        for i in range(self.sets):
+            start = i * stride if (i + 1) * stride <= pool.numel() else random.randrange(0, limit) // 256 * 256
+            self.b.append(pool[start:start + n * k].view(n, k))
+            self.a.append(pool[start + n * k:start + n * k + m * k].view(m, k))
+            self.source.append(pool[(start + 4096) % limit // 256 * 256:][:m * k].view(m, k))
+        self.out = [torch.empty(m, n, dtype=torch.bfloat16, device="cuda") for _ in range(self.sets)]
+        self.scale_a = torch.rand(m, 1, device="cuda") + 0.5
+        self.scale_b = torch.rand(1, n, device="cuda") + 0.5
+        self.one = torch.tensor(0.01, device="cuda")
+        self.bytes = each
+
+
+def graph_of(case, call, expected_us):
+    """One graph that calls call(i) for all sets, often enough to last."""
+    repeats = max(1, round(GRAPH_US / max(expected_us * case.sets, 1.0)))
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        call(0)
+    torch.cuda.current_stream().wait_stream(side)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.stream(side):  # torch.cuda.graph would collect garbage every time
+        graph.capture_begin()
+        for _ in range(repeats):
+            for i in range(case.sets):
+                call(i)
+        graph.capture_end()
+    return graph, repeats * case.sets
+
+
+def sm90_call(lib, plan, case):
+    def call(i):
+        check(lib.c.bench_launch(plan, pointer(case.a[i]), pointer(case.b[i]), pointer(case.out[i]),
+                                 pointer(case.scale_a), pointer(case.scale_b), None, stream()))
+    return call
+
+
+def torch_call(case, row):
+    scale_a, scale_b = (case.scale_a, case.scale_b) if row else (case.one, case.one)
+
+    def call(i):
+        torch._scaled_mm(case.a[i], case.b[i].t(), scale_a=scale_a, scale_b=scale_b, out_dtype=torch.bfloat16,
+                         use_fast_accum=True, out=case.out[i])
+    return call
+
+
+def floor_call(lib, case, blocks, dependent):
+    def call(i):
+        check(lib.c.bench_floor(pointer(case.b[i]), ctypes.c_int64(case.n * case.k + case.m * case.k),
+                                pointer(case.out[i]), ctypes.c_int64(2 * case.m * case.n), blocks, dependent, stream()))
+    return call
+
+
+def chained(lib, case, call, dependent):
+    """The product with a small kernel before it that writes its `a`."""
+    def both(i):
+        check(lib.c.bench_producer(pointer(case.source[i]), pointer(case.a[i]), ctypes.c_int64(case.m * case.k),
+                                   int(dependent), stream()))
+        call(i)
+    return both
+
+
+def measure(graphs, rounds):
+    """Medians and samples a candidate, in us a call; every round runs all of them in a new order."""
+    samples = {name: [] for name in graphs}
+    for name in graphs:
+        graphs[name][0].replay()
+    torch.cuda.synchronize()
+    for _ in range(rounds):
+        order = list(graphs)
+        random.shuffle(order)
+        events = []
+        for name in order:
+            graph, calls = graphs[name]
+            start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            start.record()
+            graph.replay()
+            end.record()
+            events.append((name, calls, start, end))
+        torch.cuda.synchronize()
+        for name, calls, start, end in events:
+            samples[name].append(start.elapsed_time(end) * 1e3 / calls)
+    return samples
+
+
+def expected(case):
+    return max(4.0, case.bytes / 4.3e6, 2e-6 * case.m * case.n * case.k / 1400)
+
+
+def emit(out, record):
+    out.write(json.dumps(record) + "\n")
+    out.flush()
+
+
+def verify(case, out, name):
+    """A coarse look at whole results against torch; check_sm90 is the judge."""
+    want = torch.empty_like(out)
+    torch._scaled_mm(case.a[0], case.b[0].t(), scale_a=case.scale_a, scale_b=case.scale_b, out_dtype=torch.bfloat16,
+                     use_fast_accum=True, out=want)
+    error = (out.float() - want.float()).abs().max().item() / want.float().abs().max().item()
+    if not error < 0.02:
+        print(f"WRONG {case.m}x{case.n}x{case.k} {name}: {error}")
+
+
+def sweep(lib, pool, out, args):
+    for n, k in args.families:
+        for m in args.m:
+            case = Case(pool, m, n, k)
+            us = expected(case)
+            graphs, shapes, plans = {}, {}, []
+            for blocks in (528, 1056, 2112):
+                for dependent in (0, 1):
+                    graphs[f"floor_{blocks}_{dependent}"] = graph_of(case, floor_call(lib, case, blocks, dependent), us)
+            graphs["torch_row"] = graph_of(case, torch_call(case, True), us)
+            graphs["torch_scalar"] = graph_of(case, torch_call(case, False), us)
+            for i, name in enumerate(lib.names):
+                if not re.search(args.configs, name):
+                    continue
+                for dependent in args.dependent:
+                    plan = lib.prepare(f"{m}x{n}x{k}:static", i, dependent)
+                    if plan is None:
+                        continue
+                    plans.append(plan)
+                    label = f"{name}{'+pdl' if dependent else ''}"
+                    shapes[label] = lib.shape(plan)
+                    case.out[0].fill_(float("nan"))
+                    graphs[label] = graph_of(case, sm90_call(lib, plan, case), us)
+                    verify(case, case.out[0], label)
+            samples = measure(graphs, args.rounds)
+            medians = {name: statistics.median(s) for name, s in samples.items()}
+            floor = {d: min(medians[f"floor_{b}_{d}"] for b in (528, 1056, 2112)) for d in (0, 1)}
+            ours = sorted((t, name) for name, t in medians.items() if name in shapes)
+            print(f"{m:5d} {n}x{k} floor {floor[0]:.2f}/{floor[1]:.2f} row {medians['torch_row']:.2f} scalar "
+                  f"{medians['torch_scalar']:.2f} | " +
+                  " ".join(f"{name} {t:.2f} {shapes[name][:2]}" for t, name in ours[:args.show]))
+            emit(out, {"m": m, "n": n, "k": k, "mode": "sweep", "medians": medians, "shapes": shapes})
+            for plan in plans:
+                lib.c.bench_destroy(plan)
+            del graphs
+
+
+def bars(lib, pool, out, args):
+    for n, k in args.families:
+        for m in args.m:
+            case = Case(pool, m, n, k)
+            us = expected(case)
+            text = f"{m}x{n}x{k}:static"
+            picked = lib.names[lib.c.bench_pick(text.encode())]
+            names = [c for c in lib.names if re.fullmatch(args.configs, c)] if args.configs else []
+            graphs, plans = {}, []
+            for blocks in (528, 1056, 2112):
+                graphs[f"floor_{blocks}"] = graph_of(case, floor_call(lib, case, blocks, 1), us)
+            for label, row in (("row", True), ("scalar", False)):
+                call = torch_call(case, row)
+                graphs[label] = graph_of(case, call, us)
+                graphs[label + "_chain"] = graph_of(case, chained(lib, case, call, False), us)
+            for name in dict.fromkeys([picked] + names):
+                for dependent in (1, 0):
+                    plan = lib.prepare(text, lib.names.index(name), dependent)
+                    if plan is None:
+                        continue
+                    plans.append(plan)
+                    call = sm90_call(lib, plan, case)
+                    label = name + ("" if dependent else "-pdl")
+                    graphs[label] = graph_of(case, call, us)
+                    graphs[label + "_chain"] = graph_of(case, chained(lib, case, call, dependent), us)
+            samples = measure(graphs, args.rounds)
+            medians = {name: statistics.median(s) for name, s in samples.items()}
+            floor = min(medians[f"floor_{b}"] for b in (528, 1056, 2112))
+            best = min([picked] + names, key=lambda c: medians.get(c + "_chain", 1e9))
+            print(f"{m:5d} {n}x{k} floor {floor:.2f} row {medians['row']:.2f} scalar {medians['scalar']:.2f} pick "
+                  f"{picked} {medians[picked]:.2f} ({medians[picked] / floor:.3f}) best {best} {medians[best]:.2f} "
+                  f"({medians[best] / floor:.3f}) | chain row {medians['row_chain']:.2f} scalar "
+                  f"{medians['scalar_chain']:.2f} pick {medians[picked + '_chain']:.2f} best "
+                  f"{medians[best + '_chain']:.2f} x{medians['row_chain'] / medians[best + '_chain']:.2f}")
+            emit(out, {"m": m, "n": n, "k": k, "mode": "bars", "picked": picked, "samples": samples})
+            for plan in plans:
+                lib.c.bench_destroy(plan)
+            del graphs
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("library")
+    parser.add_argument("out")
+    parser.add_argument("mode", choices=["sweep", "bars"])
+    parser.add_argument("--families", default="")
+    parser.add_argument("--m", default="1,16,64,128")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--configs", default="")
+    parser.add_argument("--dependent", default="1")
+    parser.add_argument("--show", type=int, default=6)
+    parser.add_argument("--seconds", type=float, default=1e9)
+    args = parser.parse_args()
+    args.families = [tuple(map(int, f.split("x"))) for f in args.families.split(",")] if args.families else FAMILIES
+    args.m = [int(m) for m in args.m.split(",")]
+    args.dependent = [int(d) for d in args.dependent.split(",")]
+    random.seed(1)
+    torch.manual_seed(1)
+    lib = Library(args.library)
+    pool = torch.empty(1 << 30, dtype=torch.uint8, device="cuda").view(torch.float8_e4m3fn)
+    for i in range(0, pool.numel(), 1 << 27):
+        pool[i:i + (1 << 27)] = torch.randn(1 << 27, device="cuda").to(torch.float8_e4m3fn)
+    warm = torch.randn(8192, 8192, device="cuda").to(torch.bfloat16)
+    begin = time.time()
+    while time.time() - begin < 0.5:
+        warm @ warm
+        torch.cuda.synchronize()
+    with open(args.out, "a") as out:
+        emit(out, {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "command": sys.argv[1:],
+                   "date": time.strftime("%Y-%m-%d")})
+        {"sweep": sweep, "bars": bars}[args.mode](lib, pool, out, args)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+/* The table of configurations and what they can run: no device call, no CUDA header.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "backend/sm90/sm90.h"
+
+#include <stddef.h>
+
+#include "backend/sm90/kernels.h"
+#include "backend/sm90/limits.h"
+#include "backend/sm90/shapes.h"
+
+/* skinny_kK_bB_xX_cCR: K segments over B blocks, tokens shared by X blocks, cut for C blocks a multiprocessor of which
+ * R would have room. wide_RxC with _mX, _nX: tiles of R rows and C columns of out, tiles of b, of a shared by X blocks;
+ * _kK: K segments, each its own block. */
+#define SKINNY(segments_, blocks_, share_, cut_, room_)                                                                \
+    {                                                                                                                  \
+        .name = "skinny_k" #segments_ "_b" #blocks_ "_x" #share_ "_c" #cut_ #room_, .family = FP8R_SM90_SKINNY,        \
+        .split = (blocks_), .share_m = 1, .share_n = (share_), .inner = (segments_) / (blocks_), .cut = (cut_),        \
+        .room = (room_)                                                                                                \
+    }
+#define WIDE(name_, groups_, tiles_, columns_, split_, share_m_, share_n_)                                             \
+    {                                                                                                                  \
+        .name = "wide_" name_, .family = FP8R_SM90_WIDE, .split = (split_), .share_m = (share_m_),                     \
+        .share_n = (share_n_), .inner = 1, .groups = (groups_), .tiles = (tiles_), .columns = (columns_)            \
+    }
+
+const struct fp8r_sm90_config fp8r_sm90_configs[] = {
+#include "backend/sm90/configs.inc"
+};
+
+const int fp8r_sm90_config_count = (int)(sizeof fp8r_sm90_configs / sizeof *fp8r_sm90_configs);
+
+static const void *wide_kernel(const struct fp8r_sm90_config *config, const fp8r_problem *problem)
+{
+    const bool e5m2 = problem->a.dtype == FP8R_DTYPE_E5M2;
+    return fp8r_sm90_promotes(config, problem)
+               ? fp8r_sm90_wide_precise(config->groups, config->tiles, config->columns, e5m2)
+               : fp8r_sm90_wide_fast(config->groups, config->tiles, config->columns, e5m2);
+}
+
+bool fp8r_sm90_promotes(const struct fp8r_sm90_config *config, const fp8r_problem *problem)
+{
+    if (problem->accumulation == FP8R_ACCUMULATE_PRECISE)
+        return true;
+    return fp8r_sm90_segments(config, problem) > 1;
+}
+
+int fp8r_sm90_invariant_split(int64_t n, int64_t k)
+{
+    (void)n;
+    (void)k;
+    return 1;
+}
+
+int fp8r_sm90_segments(const struct fp8r_sm90_config *config, const fp8r_problem *problem)
+{
+    const bool invariant = problem->numerics == FP8R_NUMERICS_BATCH_INVARIANT;
+    if (!invariant || config->family != FP8R_SM90_WIDE || config->split > 1 ||
+        problem->accumulation == FP8R_ACCUMULATE_PRECISE)
+        return 0;
+    const int split = fp8r_sm90_invariant_split(problem->n, problem->k);
+    return split > 1 ? split : 0;
+}
+
+static bool supports_operands(const fp8r_problem *problem, fp8r_reason *reason)
+{
+    const int64_t most = INT32_MAX - 512; /* coordinates and rows are 32 bits, tiles may reach past the end */
+    FP8R_REJECT_IF(problem->a.dtype != FP8R_DTYPE_E4M3 && problem->a.dtype != FP8R_DTYPE_E5M2, reason, DTYPE, "a",
+                   problem->a.dtype, 0);
+    FP8R_REJECT_IF(problem->b.dtype != FP8R_DTYPE_E4M3, reason, DTYPE, "b", problem->b.dtype, 0);
+    FP8R_REJECT_IF(problem->layout_a > FP8R_LAYOUT_INNER_PADDED, reason, LAYOUT, "a", 0, 0);
+    FP8R_REJECT_IF(problem->layout_b > FP8R_LAYOUT_INNER_PADDED, reason, LAYOUT, "b", 0, 0);
+    FP8R_REJECT_IF(problem->layout_out > FP8R_LAYOUT_INNER_PADDED, reason, LAYOUT, "out", 0, 0);
+    FP8R_REJECT_IF(problem->a.align_bytes < 16, reason, ALIGNMENT, "a", problem->a.align_bytes, 16);
+    FP8R_REJECT_IF(problem->b.align_bytes < 16, reason, ALIGNMENT, "b", problem->b.align_bytes, 16);
+    FP8R_REJECT_IF(problem->m > most, reason, SHAPE_MAX, "M", problem->m, most);
+    FP8R_REJECT_IF(problem->n > most, reason, SHAPE_MAX, "N", problem->n, most);
+    FP8R_REJECT_IF(problem->k > most, reason, SHAPE_MAX, "K", problem->k, most);
+    /* Pitches of the copy engine end at 2^40 bytes. */
+    const int64_t pitch = (int64_t)1 << 39;
+    FP8R_REJECT_IF(problem->a.row_stride >= pitch || problem->a.batch_stride >= pitch, reason, LAYOUT, "a", 0, 0);
+    FP8R_REJECT_IF(problem->b.col_stride >= pitch || problem->b.batch_stride >= pitch, reason, LAYOUT, "b", 0, 0);
+    return true;
+}
+
+/* Blocks of a grid are counted in 31 bits. */
+static bool supports_count(const fp8r_problem *problem, int64_t rows, int64_t columns, fp8r_reason *reason)
+{
+    const int64_t each = (problem->m / rows + 1) * (problem->n / columns + 1) * 16;
+    FP8R_REJECT_IF(problem->batch > INT32_MAX / each, reason, SHAPE_MAX, "batch", problem->batch, INT32_MAX / each);
+    return true;
+}
+
+static bool supports_split(const struct fp8r_sm90_config *config, const fp8r_problem *problem, fp8r_reason *reason)
+{
+    const int64_t least = (config->split * config->inner - 1) * (int64_t)FP8R_SM90_BLOCK_K + 1;
+    FP8R_REJECT_IF(problem->k < least, reason, SHAPE_MIN, "K", problem->k, least);
+    return true;
+}
+
+bool fp8r_sm90_supports(const fp8r_device_facts *device, const fp8r_problem *problem, int config_index,
+                        fp8r_reason *reason)
+{
+    (void)device;
+    if (config_index == FP8R_CONFIG_ANY) {
+        if (!supports_operands(problem, reason))
+            return false;
+        return fp8r_sm90_pick(device, problem) >= 0 || fp8r_sm90_supports(device, problem, 0, reason);
+    }
+    const struct fp8r_sm90_config *config = &fp8r_sm90_configs[config_index];
+    if (!supports_operands(problem, reason) || !supports_split(config, problem, reason))
+        return false;
+    if (config->family == FP8R_SM90_SKINNY) {
+        const int widest = fp8r_sm90_skinny_widest(config, problem);
+        FP8R_REJECT_IF(problem->m > widest, reason, SHAPE_MAX, "M", problem->m, widest);
+        FP8R_REJECT_IF(problem->batch > 65535, reason, SHAPE_MAX, "batch", problem->batch, 65535);
+        FP8R_REJECT_IF(problem->n > 65535 * 16, reason, SHAPE_MAX, "N", problem->n, 65535 * 16);
+        return true;
+    }
+    FP8R_REJECT_IF(problem->accumulation == FP8R_ACCUMULATE_PRECISE && !wide_kernel(config, problem), reason,
+                   ACCUMULATION, "precise", 0, 0);
+    FP8R_REJECT_IF(!wide_kernel(config, problem), reason, DTYPE, "a", problem->a.dtype, 0);
+    return supports_count(problem, config->groups * config->tiles * 64, config->columns, reason);
+}
+
+const char *fp8r_sm90_class(const fp8r_device_facts *device, const fp8r_problem *problem, int config_index)
+{
+    static const char *const fast[] = {"fast_k1", "fast_k2", "fast_k3", "fast_k4", "fast_k5", "fast_k6",
+                                       "fast_k7", "fast_k8", "fast_k9", "fast_k10", "fast_k11", "fast_k12",
+                                       "fast_k13", "fast_k14", "fast_k15", "fast_k16"};
+    static const char *const precise[] = {
+        "precise_k1", "precise_k2",  "precise_k3",  "precise_k4",  "precise_k5",  "precise_k6",  "precise_k7", "precise_k8",
+        "precise_k9", "precise_k10", "precise_k11", "precise_k12", "precise_k13", "precise_k14", "precise_k15",
+        "precise_k16"};
+    const struct fp8r_sm90_config *config = &fp8r_sm90_configs[config_index];
+    const int segments = fp8r_sm90_segments(config, problem);
+    const int split = segments > 1 ? segments : config->split * config->inner;
+    (void)device;
+    return problem->accumulation == FP8R_ACCUMULATE_PRECISE ? precise[split - 1] : fast[split - 1];
+}

@@ -1,0 +1,176 @@
+/* From sums to stored results: scale_b, scale_a, bias, each rounded in fp32, then one rounding to out's type. Types of
+ * bias and out are uniform branches. Knows fragments and addresses, not tiles.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP8R_SM90_EPILOGUE_CUH
+#define FP8R_SM90_EPILOGUE_CUH
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <fp8route/fp8route.h>
+
+#include "backend/sm90/args.h"
+#include "backend/sm90/ptx.cuh"
+
+FP8R_DEVICE float load_bias(const struct fp8r_sm90_args *args, int64_t index)
+{
+    if (args->bias_dtype == FP8R_DTYPE_BF16)
+        return __bfloat162float(((const __nv_bfloat16 *)args->bias)[index]);
+    if (args->bias_dtype == FP8R_DTYPE_FP16)
+        return __half2float(((const __half *)args->bias)[index]);
+    return ((const float *)args->bias)[index];
+}
+
+/* One warp copies what `columns` columns from n on need into shared memory; beyond N: neutral values. */
+FP8R_DEVICE void stage_columns(const struct fp8r_sm90_args *args, int batch, int n, int columns, float *scale_b,
+                               float *bias)
+{
+    for (int i = threadIdx.x % 32; i < columns; i += 32) {
+        const bool inside = n + i < args->n;
+        scale_b[i] = inside && args->scale_b
+                         ? args->scale_b[batch * args->scale_b_batch + (n + i) * args->scale_b_col]
+                         : 1.0f;
+        bias[i] = inside && args->bias ? load_bias(args, batch * args->bias_batch + (n + i) * args->bias_col) : 0.0f;
+    }
+}
+
+FP8R_DEVICE float load_scale_a(const struct fp8r_sm90_args *args, int batch, int m)
+{
+    return m < args->m && args->scale_a ? args->scale_a[batch * args->scale_a_batch + m * args->scale_a_row] : 1.0f;
+}
+
+/* An absent bias is not added: -0 would become +0. */
+FP8R_DEVICE float finish(float sum, float scale_b, float scale_a, bool biased, float bias)
+{
+    const float scaled = __fmul_rn(__fmul_rn(sum, scale_b), scale_a);
+    return biased ? __fadd_rn(scaled, bias) : scaled;
+}
+
+/* Two results as out's 16-bit type, the first in the low half. */
+FP8R_DEVICE uint32_t pack_halves(int dtype, float low, float high)
+{
+    uint32_t packed;
+    if (dtype == FP8R_DTYPE_BF16)
+        asm("cvt.rn.bf16x2.f32 %0, %2, %1;" : "=r"(packed) : "f"(low), "f"(high));
+    else
+        asm("cvt.rn.f16x2.f32 %0, %2, %1;" : "=r"(packed) : "f"(low), "f"(high));
+    return packed;
+}
+
+/* Four consecutive 16-bit results of a row, of which those left of `limit` exist. */
+FP8R_DEVICE void store_four_halves(const struct fp8r_sm90_args *args, int64_t row_offset, int n, int limit, uint32_t low,
+                                   uint32_t high)
+{
+    uint16_t *to = (uint16_t *)args->out + row_offset + n;
+    if ((args->flags & FP8R_SM90_OUT_VECTORS) && n + 4 <= limit) {
+        *(uint2 *)to = make_uint2(low, high);
+        return;
+    }
+    const uint32_t four[2] = {low, high};
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+        if (n + i < limit)
+            to[i] = (uint16_t)(four[i / 2] >> 16 * (i % 2));
+}
+
+/* Lanes 2i and 2i+1 hold a pair of columns each of two matrices of 8 columns, in `first` and `second`. Afterwards the
+ * even one holds four consecutive columns of the first, the odd one of the second; returns where they start. */
+FP8R_DEVICE int widen_pairs(uint32_t first, uint32_t second, uint32_t *low, uint32_t *high)
+{
+    const bool odd = threadIdx.x & 1;
+    const uint32_t other = __shfl_xor_sync(0xFFFFFFFFu, odd ? first : second, 1);
+    *low = odd ? other : first;
+    *high = odd ? second : other;
+    return odd ? 8 + 2 * (threadIdx.x % 4 - 1) : 2 * (threadIdx.x % 4);
+}
+
+/* A fragment of 16 columns of out (on the tensor core's row side) and 8 rows of out, as swapped operands leave it:
+ * x, y: column lane / 4, rows 2 (lane % 4) and one more; z, w: column lane / 4 + 8.
+ * scale_b, bias: of column n; scale_a: of row m; columns from `limit` on and rows from M on are not stored. */
+FP8R_DEVICE void store_swapped(const struct fp8r_sm90_args *args, float4 sums, int batch, int m, int n, int limit,
+                               const float *scale_b, const float *bias, const float *scale_a)
+{
+    const int column = threadIdx.x % 32 / 4, row = threadIdx.x % 4 * 2;
+    const bool biased = args->bias != NULL;
+    const float bias_0 = bias[column], bias_1 = bias[column + 8];
+    const float scale_b_0 = scale_b[column], scale_b_1 = scale_b[column + 8];
+    const float scale_a_0 = scale_a[row], scale_a_1 = scale_a[row + 1];
+    const float r00 = finish(sums.x, scale_b_0, scale_a_0, biased, bias_0);
+    const float r01 = finish(sums.y, scale_b_0, scale_a_1, biased, bias_0);
+    const float r10 = finish(sums.z, scale_b_1, scale_a_0, biased, bias_1);
+    const float r11 = finish(sums.w, scale_b_1, scale_a_1, biased, bias_1);
+    const int64_t item = batch * args->out_batch;
+    if (args->out_dtype == FP8R_DTYPE_FP32) {
+        float *to = (float *)args->out + item + (int64_t)(m + row) * args->out_row + n + column;
+        const bool inside_0 = n + column < limit, inside_1 = n + column + 8 < limit;
+        if (m + row < args->m) {
+            if (inside_0)
+                to[0] = r00;
+            if (inside_1)
+                to[8] = r10;
+        }
+        if (m + row + 1 < args->m) {
+            if (inside_0)
+                to[args->out_row] = r01;
+            if (inside_1)
+                to[args->out_row + 8] = r11;
+        }
+        return;
+    }
+    const uint32_t first = transpose_8x8(pack_halves(args->out_dtype, r00, r01));
+    const uint32_t second = transpose_8x8(pack_halves(args->out_dtype, r10, r11));
+    uint32_t low, high;
+    const int start = widen_pairs(first, second, &low, &high);
+    const int out_m = m + column; /* transposed: lane / 4 counts rows now */
+    if (out_m < args->m)
+        store_four_halves(args, item + (int64_t)out_m * args->out_row, n + start, limit, low, high);
+}
+
+/* 16 rows and 16 columns of out, operands not swapped: two fragments of 8 columns; in each x, y: row lane / 4, columns
+ * 2 (lane % 4) and one more; z, w: row lane / 4 + 8. scale_a: of the thread's two rows. */
+FP8R_DEVICE void store_straight(const struct fp8r_sm90_args *args, const float4 sums[2], int batch, int m, int n,
+                                const float *scale_b, const float *bias, const float scale_a[2])
+{
+    const int row = threadIdx.x % 32 / 4, column = threadIdx.x % 4 * 2;
+    const bool biased = args->bias != NULL;
+    float r[2][2][2]; /* row half, fragment, column */
+#pragma unroll
+    for (int f = 0; f < 2; ++f) {
+        const float2 scales = *(const float2 *)(scale_b + 8 * f + column);
+        const float2 biases = *(const float2 *)(bias + 8 * f + column);
+        r[0][f][0] = finish(sums[f].x, scales.x, scale_a[0], biased, biases.x);
+        r[0][f][1] = finish(sums[f].y, scales.y, scale_a[0], biased, biases.y);
+        r[1][f][0] = finish(sums[f].z, scales.x, scale_a[1], biased, biases.x);
+        r[1][f][1] = finish(sums[f].w, scales.y, scale_a[1], biased, biases.y);
+    }
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        const int out_m = m + row + 8 * half;
+        const int64_t offset = batch * args->out_batch + (int64_t)out_m * args->out_row;
+        if (args->out_dtype == FP8R_DTYPE_FP32) {
+            if (out_m >= args->m)
+                continue;
+#pragma unroll
+            for (int f = 0; f < 2; ++f) {
+                const int out_n = n + 8 * f + column;
+                float *to = (float *)args->out + offset + out_n;
+                if ((args->flags & FP8R_SM90_OUT_VECTORS) && out_n + 2 <= args->n) {
+                    *(float2 *)to = make_float2(r[half][f][0], r[half][f][1]);
+                } else {
+                    if (out_n < args->n)
+                        to[0] = r[half][f][0];
+                    if (out_n + 1 < args->n)
+                        to[1] = r[half][f][1];
+                }
+            }
+            continue;
+        }
+        uint32_t low, high;
+        const int start = widen_pairs(pack_halves(args->out_dtype, r[half][0][0], r[half][0][1]),
+                                      pack_halves(args->out_dtype, r[half][1][0], r[half][1][1]), &low, &high);
+        if (out_m < args->m)
+            store_four_halves(args, offset, n + start, args->n, low, high);
+    }
+}
+
+#endif

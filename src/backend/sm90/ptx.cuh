@@ -1,0 +1,233 @@
+/* The Hopper instructions that CUDA C has no word for: barriers in shared memory, the bulk copy engine, clusters,
+ * programmatic launch. One thin function an instruction; knows nothing of products.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP8R_SM90_PTX_CUH
+#define FP8R_SM90_PTX_CUH
+
+#include <cuda.h>
+#include <stdint.h>
+
+#define FP8R_DEVICE static __device__ __forceinline__
+
+/* Cache policies of the copy engine, as createpolicy would make them for the whole access. */
+#define FP8R_L2_EVICT_NORMAL 0x1000000000000000ull
+#define FP8R_L2_EVICT_FIRST  0x12F0000000000000ull
+#define FP8R_L2_EVICT_LAST   0x14F0000000000000ull
+
+FP8R_DEVICE uint32_t smem_address(const void *pointer)
+{
+    return (uint32_t)__cvta_generic_to_shared(pointer);
+}
+
+/* ---- Barriers in shared memory ----------------------------------------------------------------------------------- */
+
+FP8R_DEVICE void barrier_init(uint32_t barrier, uint32_t count)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
+}
+
+/* Makes initialised barriers visible to the copy engine and to the cluster. */
+FP8R_DEVICE void barrier_init_fence()
+{
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+/* Arrives, and lets the phase end only when `bytes` more have been written under this barrier. */
+FP8R_DEVICE void barrier_expect(uint32_t barrier, uint32_t bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+
+FP8R_DEVICE void barrier_arrive(uint32_t barrier)
+{
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
+/* The address that block `rank` of the cluster has for the same place in its own shared memory. */
+FP8R_DEVICE uint32_t cluster_address(uint32_t address, uint32_t rank)
+{
+    uint32_t mapped;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(mapped) : "r"(address), "r"(rank));
+    return mapped;
+}
+
+/* Says only that this thread's reads are done; a release at cluster scope would wait for all its memory traffic, at
+ * every stage. */
+FP8R_DEVICE void barrier_arrive_remote(uint32_t barrier, uint32_t rank)
+{
+    asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(cluster_address(barrier, rank)) : "memory");
+}
+
+/* Waits until the phase of this parity has ended. A fresh barrier answers at once for parity 1. */
+FP8R_DEVICE void barrier_wait(uint32_t barrier, uint32_t parity)
+{
+    uint32_t done;
+    do {
+        asm volatile("{\n"
+                     ".reg .pred p;\n"
+                     "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+                     "selp.u32 %0, 1, 0, p;\n"
+                     "}"
+                     : "=r"(done)
+                     : "r"(barrier), "r"(parity)
+                     : "memory");
+    } while (!done);
+}
+
+/* The same, for data or arrivals of other blocks of the cluster. */
+FP8R_DEVICE void barrier_wait_cluster(uint32_t barrier, uint32_t parity)
+{
+    uint32_t done;
+    do {
+        asm volatile("{\n"
+                     ".reg .pred p;\n"
+                     "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
+                     "selp.u32 %0, 1, 0, p;\n"
+                     "}"
+                     : "=r"(done)
+                     : "r"(barrier), "r"(parity)
+                     : "memory");
+    } while (!done);
+}
+
+/* Barriers among the threads of one block, by number. */
+FP8R_DEVICE void named_barrier_sync(int barrier, int threads)
+{
+    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
+
+FP8R_DEVICE void named_barrier_arrive(int barrier, int threads)
+{
+    asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
+
+/* ---- Clusters ---------------------------------------------------------------------------------------------------- */
+
+FP8R_DEVICE uint32_t cluster_rank()
+{
+    uint32_t rank;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+
+/* Without ordering of memory: what the others must see has its own fence. */
+FP8R_DEVICE void cluster_arrive_relaxed()
+{
+    asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");
+}
+
+FP8R_DEVICE void cluster_arrive()
+{
+    asm volatile("barrier.cluster.arrive.release;" ::: "memory");
+}
+
+FP8R_DEVICE void cluster_wait()
+{
+    asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
+}
+
+/* Writes 16 bytes into a block of the cluster; its barrier counts them. Both are addresses from cluster_address. */
+FP8R_DEVICE void cluster_store(uint32_t address, float4 value, uint32_t barrier)
+{
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(
+                     address),
+                 "f"(value.x), "f"(value.y), "f"(value.z), "f"(value.w), "r"(barrier)
+                 : "memory");
+}
+
+/* ---- The bulk copy engine ---------------------------------------------------------------------------------------- */
+
+FP8R_DEVICE void tma_prefetch_map(const CUtensorMap *map)
+{
+    asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
+
+/* Loads the box at element x of row y of matrix z. */
+FP8R_DEVICE void tma_load(uint32_t to, const CUtensorMap *map, int x, int y, int z, uint32_t barrier, uint64_t policy)
+{
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+                 "[%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(to),
+                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "l"(policy)
+                 : "memory");
+}
+
+/* The same into all blocks of the mask, each at the same place and under its own barrier. */
+FP8R_DEVICE void tma_load_multicast(uint32_t to, const CUtensorMap *map, int x, int y, int z, uint32_t barrier,
+                                    uint16_t mask, uint64_t policy)
+{
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"
+                 ".L2::cache_hint [%0], [%1, {%3, %4, %5}], [%2], %6, %7;" ::"r"(to),
+                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "h"(mask), "l"(policy)
+                 : "memory");
+}
+
+/* Stores a box; what lies outside of the matrix is left out. */
+FP8R_DEVICE void tma_store(const CUtensorMap *map, int x, int y, int z, uint32_t from)
+{
+    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(map),
+                 "r"(from), "r"(x), "r"(y), "r"(z)
+                 : "memory");
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+
+/* Waits until all but the newest PENDING stores of this thread have read their shared memory. */
+template <int PENDING> FP8R_DEVICE void tma_store_wait_read()
+{
+    asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(PENDING) : "memory");
+}
+
+FP8R_DEVICE void tma_store_wait_all()
+{
+    asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+}
+
+/* Orders this thread's ordinary writes to shared memory before later reads of the copy engine. */
+FP8R_DEVICE void smem_fence_async()
+{
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+/* ---- Programmatic launch ----------------------------------------------------------------------------------------- */
+
+/* Until the kernels before this one are complete and their writes visible; at once without the launch attribute. */
+FP8R_DEVICE void grid_wait()
+{
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+
+/* Lets the next kernel's blocks be launched as soon as there is room for them. */
+FP8R_DEVICE void grid_release()
+{
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+
+/* ---- Registers --------------------------------------------------------------------------------------------------- */
+
+template <int REGISTERS> FP8R_DEVICE void registers_grow()
+{
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(REGISTERS));
+}
+
+template <int REGISTERS> FP8R_DEVICE void registers_shrink()
+{
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(REGISTERS));
+}
+
+/* Transposes an 8 x 8 matrix of 16-bit elements that the warp holds as one fragment. */
+FP8R_DEVICE uint32_t transpose_8x8(uint32_t fragment)
+{
+    uint32_t transposed;
+    asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(transposed) : "r"(fragment));
+    return transposed;
+}
+
+/* Stores four 8 x 8 matrices of 16-bit elements; lane l gives the address of row l % 8 of matrix l / 8. */
+FP8R_DEVICE void store_matrices(uint32_t address, uint32_t m0, uint32_t m1, uint32_t m2, uint32_t m3)
+{
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(m0), "r"(m1),
+                 "r"(m2), "r"(m3)
+                 : "memory");
+}
+
+#endif

@@ -1,0 +1,191 @@
+/* How a configuration is cut for a problem: rows a block, stages, places in shared memory. Arithmetic only, but for the
+ * number of clusters that fit the device.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "backend/sm90/shapes.h"
+
+#include "backend/sm90/kernels.h"
+#include "backend/sm90/limits.h"
+
+/* Shared memory: 228 KB a multiprocessor, of which the system takes 1 KB a block. */
+enum { SHARED_SM_BYTES = 233472, SHARED_SYSTEM_BYTES = 1024, ALIGN_BYTES = 1024 };
+
+/* Full and empty barriers, the one of the reduction, two pairs of the scales. */
+enum { BARRIERS_BYTES = 16 * FP8R_SM90_STAGES_MAX + 64 };
+
+enum { SKINNY_ROWS_MIN = 16, SKINNY_ROWS_MAX = 256, SKINNY_UNIT_BYTES = 512 };
+
+static int64_t divide_up(int64_t value, int64_t by)
+{
+    return (value + by - 1) / by;
+}
+
+static int64_t round_up(int64_t value, int64_t to)
+{
+    return divide_up(value, to) * to;
+}
+
+static int at_most(int64_t value, int64_t limit)
+{
+    return (int)(value < limit ? value : limit);
+}
+
+static const int skinny_widths[] = {
+#define WIDTH(tokens) tokens,
+    FP8R_SM90_SKINNY_FAST(WIDTH)
+#undef WIDTH
+};
+enum { SKINNY_WIDTHS = (int)(sizeof skinny_widths / sizeof *skinny_widths) };
+_Static_assert((int)SKINNY_WIDTHS <= (int)FP8R_SM90_SHAPES_MAX, "a plan has a shape for each width");
+
+static const void *skinny_kernel(int tokens, bool promote, bool e5m2)
+{
+    return promote ? fp8r_sm90_skinny_precise(tokens, e5m2) : fp8r_sm90_skinny_fast(tokens, e5m2);
+}
+
+int fp8r_sm90_skinny_tokens(int64_t m, int share, bool promote)
+{
+    for (int i = 0; i < SKINNY_WIDTHS; ++i)
+        if (skinny_widths[i] >= m && skinny_widths[i] % (8 * share) == 0 &&
+            skinny_kernel(skinny_widths[i], promote, false))
+            return skinny_widths[i];
+    return 0;
+}
+
+/* Most rows a block, by its warpgroups and the copy engine's boxes. */
+static int skinny_rows_max(const struct fp8r_sm90_config *config, int tokens, bool promote)
+{
+    return at_most(FP8R_SM90_SKINNY_GROUPS(tokens, promote) / config->inner * 64, SKINNY_ROWS_MAX);
+}
+
+/* Places everything for `rows` rows a block; false where fewer than the stages worth having fit. */
+static bool skinny_layout(const struct fp8r_sm90_config *config, int64_t k, int tokens, int rows,
+                          struct fp8r_sm90_shape *shape)
+{
+    const int groups = (rows + 63) / 64;
+    const int blocks = (int)divide_up(divide_up(k, FP8R_SM90_BLOCK_K), config->split);
+    const int budget = SHARED_SM_BYTES / config->room - SHARED_SYSTEM_BYTES - ALIGN_BYTES;
+    const int units = (rows + 15) / 16 * (tokens / 8), segments = config->split * config->inner;
+    const int receive = segments > 1 ? (int)divide_up(units, config->split) * segments * SKINNY_UNIT_BYTES : 0;
+    const int scales = (2 * SKINNY_ROWS_MAX + tokens) * (int)sizeof(float);
+    const int fixed = receive + scales + BARRIERS_BYTES;
+    const int worth = at_most(blocks, 4);
+    shape->rows = shape->rows_b = rows;
+    shape->threads = FP8R_SM90_SKINNY_THREADS(groups * config->inner);
+    shape->stage_bytes = (int)round_up(rows * FP8R_SM90_BLOCK_K, 1024) + tokens * FP8R_SM90_BLOCK_K;
+    shape->stages = at_most((budget - fixed) / shape->stage_bytes, at_most(blocks, FP8R_SM90_STAGES_MAX));
+    if (budget < fixed || shape->stages < worth || shape->stages < config->inner)
+        return false;
+    shape->receive_offset = shape->stages * shape->stage_bytes;
+    shape->scales_offset = shape->receive_offset + receive;
+    shape->barriers_offset = shape->scales_offset + scales;
+    shape->shared_bytes = shape->receive_offset + fixed + ALIGN_BYTES;
+    /* The last stage's absent rows are read, too: they must lie inside. */
+    const int read_end = (shape->stages - 1) * shape->stage_bytes + groups * 64 * FP8R_SM90_BLOCK_K + ALIGN_BYTES;
+    if (shape->shared_bytes < read_end)
+        shape->shared_bytes = read_end;
+    return shape->shared_bytes <= SHARED_SM_BYTES - SHARED_SYSTEM_BYTES;
+}
+
+int fp8r_sm90_skinny_widest(const struct fp8r_sm90_config *config, const fp8r_problem *problem)
+{
+    const bool promote = fp8r_sm90_promotes(config, problem), e5m2 = problem->a.dtype == FP8R_DTYPE_E5M2;
+    int widest = 0;
+    for (int i = 0; i < SKINNY_WIDTHS; ++i) {
+        const int tokens = skinny_widths[i];
+        struct fp8r_sm90_shape shape;
+        if (tokens % (8 * config->share_n) != 0)
+            continue;
+        if (!skinny_kernel(tokens, promote, e5m2) || skinny_rows_max(config, tokens, promote) < SKINNY_ROWS_MIN ||
+            !skinny_layout(config, problem->k, tokens, SKINNY_ROWS_MIN, &shape))
+            break;
+        widest = tokens;
+    }
+    return widest;
+}
+
+/* Rows a block such that `clusters` clusters at a time, in `waves` turns, take all of N. */
+static int64_t skinny_rows(const struct fp8r_sm90_config *config, const fp8r_problem *problem, int64_t clusters,
+                           int64_t waves)
+{
+    const int64_t tiles = clusters * config->share_n * waves / problem->batch;
+    const int64_t rows = round_up(divide_up(problem->n, tiles > 1 ? tiles : 1), 4);
+    return rows < SKINNY_ROWS_MIN ? SKINNY_ROWS_MIN : rows;
+}
+
+bool fp8r_sm90_shape_skinny(const fp8r_device_facts *device, const struct fp8r_sm90_config *config,
+                            const fp8r_problem *problem, int tokens, struct fp8r_sm90_shape *shape)
+{
+    const bool promote = fp8r_sm90_promotes(config, problem);
+    const int64_t widest = skinny_rows_max(config, tokens, promote);
+    const int cluster = config->split * config->share_n;
+    int clusters = device->sm_count * config->cut / cluster;
+    *shape = (struct fp8r_sm90_shape){.kernel = skinny_kernel(tokens, promote, problem->a.dtype == FP8R_DTYPE_E5M2),
+                                      .m_max = tokens,
+                                      .rows_a = tokens / config->share_n,
+                                      .cluster = cluster};
+    if (!shape->kernel)
+        return false;
+    /* More turns make smaller blocks: the first that fits has the fewest. */
+    for (int64_t waves = 1;; ++waves) {
+        int64_t rows = skinny_rows(config, problem, clusters, waves);
+        const bool smallest = rows == SKINNY_ROWS_MIN || clusters * config->share_n * waves >= problem->n * problem->batch;
+        if (rows > widest && smallest)
+            rows = widest;
+        if (rows > widest || !skinny_layout(config, problem->k, tokens, (int)rows, shape)) {
+            if (smallest)
+                return false;
+            continue;
+        }
+        const int resident = fp8r_sm90_clusters_resident(shape->kernel, shape->threads, shape->shared_bytes, cluster);
+        if (resident == 0)
+            return false;
+        if (resident >= clusters)
+            break;
+        clusters = resident; /* once more, for what the device really holds */
+        waves = 0;
+    }
+    shape->clusters_resident = clusters;
+    shape->tile_m = tokens;
+    shape->tile_n = shape->rows * config->share_n;
+    return true;
+}
+
+bool fp8r_sm90_shape_wide(const fp8r_device_facts *device, const struct fp8r_sm90_config *config,
+                          const fp8r_problem *problem, struct fp8r_sm90_shape *shape)
+{
+    const bool promote = fp8r_sm90_promotes(config, problem), e5m2 = problem->a.dtype == FP8R_DTYPE_E5M2;
+    const int rows = config->groups * config->tiles * 64, columns = config->columns;
+    const int cluster = config->split * config->share_m * config->share_n;
+    const int staging = config->groups * 256 * FP8R_SM90_WIDE_CHUNK(columns);
+    const int scales = 4 * columns * (int)sizeof(float);
+    const int budget = SHARED_SM_BYTES - SHARED_SYSTEM_BYTES - ALIGN_BYTES;
+    *shape = (struct fp8r_sm90_shape){
+        .kernel = promote ? fp8r_sm90_wide_precise(config->groups, config->tiles, columns, e5m2)
+                          : fp8r_sm90_wide_fast(config->groups, config->tiles, columns, e5m2),
+        .m_max = INT32_MAX,
+        .rows_a = rows / config->share_n,
+        .rows_b = columns / config->share_m,
+        .threads = FP8R_SM90_WIDE_THREADS(config->groups),
+        .cluster = cluster,
+        .stage_bytes = (rows + columns) * FP8R_SM90_BLOCK_K,
+        .tile_m = rows * config->share_m,
+        .tile_n = columns * config->share_n,
+        .segments = fp8r_sm90_segments(config, problem)};
+    if (!shape->kernel)
+        return false;
+    shape->stages = at_most((budget - staging - scales - BARRIERS_BYTES) / shape->stage_bytes, FP8R_SM90_STAGES_MAX);
+    shape->receive_offset = shape->stages * shape->stage_bytes;
+    shape->scales_offset = shape->receive_offset + staging;
+    shape->barriers_offset = shape->scales_offset + scales;
+    shape->shared_bytes = shape->barriers_offset + BARRIERS_BYTES + ALIGN_BYTES;
+    shape->clusters_resident =
+        fp8r_sm90_clusters_resident(shape->kernel, shape->threads, shape->shared_bytes, cluster);
+    if (shape->clusters_resident > device->sm_count / cluster)
+        shape->clusters_resident = device->sm_count / cluster;
+    /* Tiles under way together should form a square: the least to keep in L2. */
+    shape->raster = 1;
+    while ((int64_t)(shape->raster + 1) * (shape->raster + 1) * shape->tile_m <=
+           (int64_t)shape->clusters_resident * shape->tile_n)
+        ++shape->raster;
+    return shape->clusters_resident > 0 && shape->stages >= 2;
+}

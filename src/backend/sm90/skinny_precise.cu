@@ -1,0 +1,18 @@
+/* The skinny family, partial sums promoted to fp32: its kernels by width.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "backend/sm90/kernels.h"
+#include "backend/sm90/skinny.cuh"
+
+const void *fp8r_sm90_skinny_precise(int tokens, bool e5m2)
+{
+    switch (tokens) {
+#define KERNEL(width)                                                                                                  \
+    case width:                                                                                                        \
+        return e5m2 ? (const void *)skinny<width, true, FP8R_WGMMA_E4M3_E5M2>                                           \
+                    : (const void *)skinny<width, true, FP8R_WGMMA_E4M3_E4M3>;
+        FP8R_SM90_SKINNY_PRECISE(KERNEL)
+#undef KERNEL
+    default:
+        return NULL;
+    }
+}
