@@ -172,8 +172,10 @@ def verify(case, out, name):
 
 
 def sweep(lib, pool, out, args):
-    for n, k in args.families:
-        for m in args.m:
+    for m in args.m:
+        for n, k in args.families:
+            if time.time() > args.until:
+                return
             case = Case(pool, m, n, k)
             us = expected(case)
             graphs, shapes, plans = {}, {}, []
@@ -209,8 +211,10 @@ def sweep(lib, pool, out, args):
 
 
 def bars(lib, pool, out, args):
-    for n, k in args.families:
-        for m in args.m:
+    for m in args.m:
+        for n, k in args.families:
+            if time.time() > args.until:
+                return
             case = Case(pool, m, n, k)
             us = expected(case)
             text = f"{m}x{n}x{k}:static"
@@ -264,6 +268,7 @@ def main():
     args.families = [tuple(map(int, f.split("x"))) for f in args.families.split(",")] if args.families else FAMILIES
     args.m = [int(m) for m in args.m.split(",")]
     args.dependent = [int(d) for d in args.dependent.split(",")]
+    args.until = time.time() + args.seconds
     random.seed(1)
     torch.manual_seed(1)
     lib = Library(args.library)

@@ -25,6 +25,7 @@ struct fp8r_sm90_args {
     int64_t bias_batch, bias_col, out_batch, out_row;
     int32_t m, n;
     int32_t segment[FP8R_SM90_SEGMENTS_MAX + 1]; /* first block of K of each segment; then the number of blocks */
+    int32_t rounds[FP8R_SM90_SEGMENTS_MAX]; /* skinny: blocks of K of the longest segment of a block of the cluster */
     int32_t a_batch, b_batch;    /* 1: the operand has a matrix for each batch item; 0: one for all */
     int32_t out_dtype, bias_dtype; /* FP8R_DTYPE_* */
     int32_t flags;

@@ -171,6 +171,10 @@ static void fill_args(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_
     const int64_t blocks = (problem->k + FP8R_SM90_BLOCK_K - 1) / FP8R_SM90_BLOCK_K;
     for (int i = 0; i <= segments; ++i)
         args->segment[i] = (int32_t)(blocks * i / segments);
+    for (int i = 0; i < plan->config->split; ++i) {
+        const int inner = plan->config->inner, own = args->segment[(i + 1) * inner] - args->segment[i * inner];
+        args->rounds[i] = (own + inner - 1) / inner;
+    }
     args->a_batch = problem->a.batch_stride != 0;
     args->b_batch = problem->b.batch_stride != 0;
     args->out_dtype = problem->out.dtype;

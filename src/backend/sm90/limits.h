@@ -29,7 +29,7 @@
  * while this one's run out. */
 #define FP8R_SM90_SKINNY_RESIDENT(tokens, promote) ((tokens) / 2 * ((promote) ? 2 : 1) <= 16 ? 2 : 1)
 
-/* Consumers, one warp for the copy engine, one for the scales. */
+/* Consumers, one warp that loads weights, one that loads tokens. */
 #define FP8R_SM90_SKINNY_THREADS(groups) ((groups) * 128 + 64)
 
 /* Widths of the tokens' side; the promoting kernels end where both sets of accumulators no longer fit. */

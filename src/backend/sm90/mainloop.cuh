@@ -60,10 +60,11 @@ FP8R_DEVICE void multiply_block(float (&acc)[TILES][N / 2], uint32_t p, uint32_t
     wgmma_commit();
 }
 
-/* Which stages of the ring a consumer takes: every `step`th, but its last one `last_step` after the one before. Those of
- * the first `releases` blocks are given back; the others are never filled again. */
+/* Which stages of the ring a consumer takes: every `step`th, as many as it has blocks. Those of the first `releases`
+ * blocks are given back; the others are never filled again. The number of stages is a multiple of the step, so that a
+ * consumer never meets a stage of another one: a barrier tells one phase from the next only to who saw the one before. */
 struct stride {
-    int step, last_step, blocks, releases;
+    int step, blocks, releases;
 };
 
 /* sums = the product over the blocks from `begin` to before `end` (more than none) in the tensor core's own accumulator:
@@ -81,7 +82,7 @@ FP8R_DEVICE void accumulate_fast(float (&sums)[TILES][N / 2], const struct pipel
         if (block > begin && block <= stride->releases)
             stage_release(pipe, previous);
         previous = ring->stage;
-        ring_advance(ring, pipe->stages, block + 2 == stride->blocks ? stride->last_step : stride->step);
+        ring_advance(ring, pipe->stages, stride->step);
     }
     wgmma_wait<0>();
     if (end <= stride->releases)

@@ -68,12 +68,13 @@ static bool skinny_layout(const struct fp8r_sm90_config *config, int64_t k, int 
     const int receive = segments > 1 ? (int)divide_up(units, config->split) * segments * SKINNY_UNIT_BYTES : 0;
     const int scales = (2 * SKINNY_ROWS_MAX + tokens) * (int)sizeof(float);
     const int fixed = receive + scales + BARRIERS_BYTES;
-    const int worth = at_most(blocks, 4);
+    const int wanted = at_most(round_up(blocks, config->inner), FP8R_SM90_STAGES_MAX / config->inner * config->inner);
+    const int worth = at_most(wanted, 4);
     shape->rows = shape->rows_b = rows;
     shape->threads = FP8R_SM90_SKINNY_THREADS(groups * config->inner);
     shape->stage_bytes = (int)round_up(rows * FP8R_SM90_BLOCK_K, 1024) + tokens * FP8R_SM90_BLOCK_K;
-    shape->stages = at_most((budget - fixed) / shape->stage_bytes, at_most(blocks, FP8R_SM90_STAGES_MAX));
-    if (budget < fixed || shape->stages < worth || shape->stages < config->inner)
+    shape->stages = at_most((budget - fixed) / shape->stage_bytes / config->inner * config->inner, wanted);
+    if (budget < fixed || shape->stages < worth || shape->stages == 0)
         return false;
     shape->receive_offset = shape->stages * shape->stage_bytes;
     shape->scales_offset = shape->receive_offset + receive;

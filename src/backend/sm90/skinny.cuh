@@ -13,11 +13,10 @@
 
 /* A block's place: which part of the product is its own. */
 struct skinny_place {
-    int batch, n;        /* first row of b */
-    int segment;         /* its first segment of K */
-    int blocks;          /* of K, over all its segments */
+    int batch, n;      /* first row of b */
+    int segment;       /* its first segment of K */
+    int rounds;        /* blocks of its longest segment */
     int k_rank, share_rank;
-    uint16_t share_mask; /* blocks of the cluster with the same segments of K */
 };
 
 /* The grid is blocks of a cluster x clusters along N x batch. */
@@ -30,27 +29,26 @@ FP8R_DEVICE struct skinny_place skinny_locate(const struct fp8r_sm90_args *args)
     place.batch = blockIdx.z;
     place.n = (blockIdx.y * args->share_n + place.share_rank) * args->rows;
     place.segment = place.k_rank * args->inner;
-    place.blocks = args->segment[place.segment + args->inner] - args->segment[place.segment];
-    place.share_mask = 0;
-    for (int i = 0; i < args->share_n; ++i)
-        place.share_mask |= (uint16_t)(1 << (place.k_rank + i * args->split));
+    place.rounds = args->rounds[place.k_rank];
     return place;
 }
 
-/* The stages of segment `inner` of the block. Blocks are loaded in rounds, one of each segment; the last round may hold
- * the longer segments only. */
+/* The blocks of the cluster with the same segments of K. */
+FP8R_DEVICE uint16_t skinny_share_mask(const struct fp8r_sm90_args *args, const struct skinny_place *place)
+{
+    uint32_t mask = 0;
+    for (int i = 0; i < args->share_n; ++i)
+        mask |= 1u << (place->k_rank + i * args->split);
+    return (uint16_t)mask;
+}
+
+/* The stages of segment `inner` of the block: blocks are loaded in rounds, one of each segment. */
 FP8R_DEVICE struct stride skinny_stride(const struct fp8r_sm90_args *args, const struct skinny_place *place, int inner)
 {
-    const int rounds = place->blocks / args->inner;
-    const int32_t *segment = args->segment + place->segment;
     struct stride stride;
-    int before = 0; /* longer segments in front of this one */
-    for (int i = 0; i < inner; ++i)
-        before += segment[i + 1] - segment[i] > rounds;
     stride.step = args->inner;
-    stride.blocks = segment[inner + 1] - segment[inner];
-    stride.last_step = stride.blocks > rounds ? args->inner + before - inner : args->inner;
-    stride.releases = max(0, place->blocks - args->stages - inner + args->inner - 1) / args->inner;
+    stride.blocks = args->segment[place->segment + inner + 1] - args->segment[place->segment + inner];
+    stride.releases = stride.blocks - args->stages / args->inner;
     return stride;
 }
 
@@ -66,60 +64,41 @@ FP8R_DEVICE int skinny_owned_units(const struct fp8r_sm90_args *args, int rank)
     return (skinny_units(args) - rank + args->split - 1) / args->split;
 }
 
-FP8R_DEVICE void load_weights(const struct fp8r_sm90_args *args, const struct skinny_place *place,
-                              const struct pipeline *pipe, int stage, int block)
-{
-    tma_load(pipe->tiles + stage * pipe->stage_bytes, &args->map_b, block * FP8R_SM90_BLOCK_K, place->n,
-             args->b_batch * place->batch, pipe->full + 8 * stage, FP8R_L2_EVICT_FIRST);
-}
-
-/* Each block that shares the tokens loads its part of them for all. */
-template <int TOKENS>
-FP8R_DEVICE void load_tokens(const struct fp8r_sm90_args *args, const struct skinny_place *place,
-                             const struct pipeline *pipe, uint32_t tokens_offset, int stage, int block)
-{
-    const uint32_t to = pipe->tiles + stage * pipe->stage_bytes + tokens_offset, barrier = pipe->full + 8 * stage;
-    const int k = block * FP8R_SM90_BLOCK_K, batch = args->a_batch * place->batch;
-    if (args->share_n == 1) {
-        tma_load(to, &args->map_a, k, 0, batch, barrier, FP8R_L2_EVICT_LAST);
-    } else {
-        const int row = TOKENS / args->share_n * place->share_rank;
-        tma_load_multicast(to + row * FP8R_SM90_BLOCK_K, &args->map_a, k, row, batch, barrier, place->share_mask,
-                           FP8R_L2_EVICT_LAST);
-    }
-}
-
-/* What is loaded from position `begin` to before `end` of the order of blocks. */
-template <int TOKENS, bool WEIGHTS, bool WITH_TOKENS>
+/* One thread each keeps the stages full of weights and of tokens: a stage is a block of one segment, segments take turns,
+ * and in the last round the shorter ones leave theirs out. Loops of few instructions: a stage can be as small as 5 KB,
+ * and a multiprocessor takes that in 250 cycles. */
+template <bool WEIGHTS, int TOKENS>
 FP8R_DEVICE void skinny_produce(const struct fp8r_sm90_args *args, const struct skinny_place *place,
-                                const struct pipeline *pipe, uint32_t tokens_offset, int begin, int end)
+                                const struct pipeline *pipe, uint32_t tokens_offset)
 {
     const uint32_t bytes = (args->rows + TOKENS) * FP8R_SM90_BLOCK_K;
-    int next[FP8R_SM90_SKINNY_INNER_MAX], stop[FP8R_SM90_SKINNY_INNER_MAX]; /* blocks of K, a segment each */
-#pragma unroll
-    for (int i = 0; i < FP8R_SM90_SKINNY_INNER_MAX; ++i) {
-        next[i] = i < args->inner ? args->segment[place->segment + i] : 0;
-        stop[i] = i < args->inner ? args->segment[place->segment + i + 1] : 0;
-    }
-    int position = 0;
+    const int part = WEIGHTS ? 0 : TOKENS / args->share_n * place->share_rank;
+    const uint16_t mask = (uint16_t)pipe->peers;
+    const int batch = WEIGHTS ? args->b_batch * place->batch : args->a_batch * place->batch;
+    uint32_t to = pipe->tiles + (WEIGHTS ? 0 : tokens_offset + part * FP8R_SM90_BLOCK_K);
     struct ring ring = {0, 1};
-    while (position < end) {
-#pragma unroll
-        for (int i = 0; i < FP8R_SM90_SKINNY_INNER_MAX; ++i) {
-            if (next[i] >= stop[i] || position >= end)
-                continue;
-            if (position >= begin) {
+    for (int round = 0; round < place->rounds; ++round) {
+        for (int i = place->segment; i < place->segment + args->inner; ++i) {
+            const int block = args->segment[i] + round;
+            if (block < args->segment[i + 1]) {
+                const uint32_t full = pipe->full + 8 * ring.stage;
+                barrier_wait(pipe->empty + 8 * ring.stage, ring.parity);
                 if (WEIGHTS) {
-                    barrier_wait(pipe->empty + 8 * ring.stage, ring.parity);
-                    barrier_expect(pipe->full + 8 * ring.stage, bytes);
-                    load_weights(args, place, pipe, ring.stage, next[i]);
+                    barrier_expect(full, bytes);
+                    tma_load(to, &args->map_b, block * FP8R_SM90_BLOCK_K, place->n, batch, full, FP8R_L2_EVICT_FIRST);
+                } else if (args->share_n == 1) {
+                    tma_load(to, &args->map_a, block * FP8R_SM90_BLOCK_K, 0, batch, full, FP8R_L2_EVICT_LAST);
+                } else { /* each of the blocks that share the tokens loads its part of them for all */
+                    tma_load_multicast(to, &args->map_a, block * FP8R_SM90_BLOCK_K, part, batch, full, mask,
+                                       FP8R_L2_EVICT_LAST);
                 }
-                if (WITH_TOKENS)
-                    load_tokens<TOKENS>(args, place, pipe, tokens_offset, ring.stage, next[i]);
             }
-            ++next[i];
-            ++position;
-            ring_advance(&ring, pipe->stages, 1);
+            to += pipe->stage_bytes;
+            if (++ring.stage == pipe->stages) {
+                to -= pipe->stages * pipe->stage_bytes;
+                ring.stage = 0;
+                ring.parity ^= 1;
+            }
         }
     }
 }
@@ -175,6 +154,27 @@ FP8R_DEVICE void skinny_collect(const struct fp8r_sm90_args *args, const struct 
     }
 }
 
+/* What the epilogue needs of scales and bias: a value of each a consumer thread, asked for before the main loop and put
+ * into shared memory behind it. */
+struct skinny_scales {
+    float scale_b, bias, scale_a;
+};
+
+FP8R_DEVICE struct skinny_scales skinny_load_scales(const struct fp8r_sm90_args *args, const struct skinny_place *place)
+{
+    const int i = threadIdx.x, n = place->n + i;
+    const bool column = i < args->rows && n < args->n;
+    struct skinny_scales scales = {1.0f, 0.0f, 1.0f};
+    if (column && args->scale_b)
+        scales.scale_b = args->scale_b[place->batch * args->scale_b_batch + n * args->scale_b_col];
+    if (column && args->bias)
+        scales.bias = load_bias(args, place->batch * args->bias_batch + n * args->bias_col);
+    scales.scale_a = load_scale_a(args, place->batch, i);
+    return scales;
+}
+
+/* Rows of b need not fill the 64 of a warpgroup: it multiplies what lies behind them, too, and those results are never
+ * stored. The consumers are the first 4 * groups * inner warps; then one warp loads weights, one tokens. */
 template <int TOKENS, bool PROMOTE, int TYPES>
 __global__ void __launch_bounds__(FP8R_SM90_SKINNY_THREADS(FP8R_SM90_SKINNY_GROUPS(TOKENS, PROMOTE)),
                                   FP8R_SM90_SKINNY_RESIDENT(TOKENS, PROMOTE))
@@ -183,68 +183,76 @@ __global__ void __launch_bounds__(FP8R_SM90_SKINNY_THREADS(FP8R_SM90_SKINNY_GROU
     extern __shared__ uint8_t dynamic_memory[];
     const uint32_t raw = smem_address(dynamic_memory), memory = (raw + 1023) & ~1023u;
     uint8_t *const memory_pointer = dynamic_memory + (memory - raw);
-    const int groups = (args.rows + 63) / 64, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int producer = 4 * groups * args.inner, size = args.split * args.share_n;
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int row_warps = (args.rows + 63) / 64 * 4, consumers = row_warps * args.inner;
+    const int size = args.split * args.share_n;
     const struct skinny_place place = skinny_locate(&args);
     const uint32_t barriers = memory + args.barriers_offset, received = barriers + 16 * FP8R_SM90_STAGES_MAX;
     const struct pipeline pipe = {memory, barriers, barriers + 8 * FP8R_SM90_STAGES_MAX, args.stages, args.stage_bytes,
-                                  args.share_n > 1 ? place.share_mask : 0u};
-    /* Rows of b are not padded to 64: a warpgroup whose last rows are absent multiplies what lies behind them, and the
-     * results are not stored. */
+                                  args.share_n > 1 ? skinny_share_mask(&args, &place) : 0u};
     const uint32_t tokens_offset = args.stage_bytes - TOKENS * FP8R_SM90_BLOCK_K;
-    float *const scale_b = (float *)(memory_pointer + args.scales_offset), *const bias = scale_b + 256,
-          *const scale_a = bias + 256;
-    const int ahead = args.flags & FP8R_SM90_WEIGHTS_STATIC ? min(args.stages, place.blocks) : 0;
 
-    if (warp == producer && lane == 0) {
-        for (int stage = 0; stage < args.stages; ++stage) {
-            barrier_init(pipe.full + 8 * stage, 1);
-            barrier_init(pipe.empty + 8 * stage, 4 * groups * args.share_n);
+    if (warp == consumers) {
+        if (lane < args.stages) {
+            barrier_init(pipe.full + 8 * lane, 1);
+            barrier_init(pipe.empty + 8 * lane, row_warps * args.share_n);
         }
-        barrier_init(received, 1);
+        if (lane == 0)
+            barrier_init(received, 1);
         barrier_init_fence();
-        skinny_produce<TOKENS, true, false>(&args, &place, &pipe, tokens_offset, 0, ahead);
-        if (args.split > 1)
+        if (lane == 0 && args.split > 1)
             barrier_expect(received, skinny_owned_units(&args, place.k_rank) * args.split * args.inner * 512);
+    } else if (warp == consumers + 1 && lane == 0) {
+        tma_prefetch_map(&args.map_b);
         tma_prefetch_map(&args.map_a);
     }
     __syncthreads();
     if (size > 1)
         cluster_arrive_relaxed(); /* this block's barriers are ready */
-    grid_wait();
 
-    if (warp == producer) {
+    if (warp == consumers) {
+        if (!(args.flags & FP8R_SM90_WEIGHTS_STATIC))
+            grid_wait();
+        if (lane == 0)
+            skinny_produce<true, TOKENS>(&args, &place, &pipe, tokens_offset);
+        if (size > 1)
+            cluster_wait();
+    } else if (warp > consumers) {
+        grid_wait();
         if (lane == 0)
             grid_release();
         if (size > 1)
             cluster_wait();
-        if (lane == 0) {
-            skinny_produce<TOKENS, false, true>(&args, &place, &pipe, tokens_offset, 0, ahead);
-            skinny_produce<TOKENS, true, true>(&args, &place, &pipe, tokens_offset, ahead, place.blocks);
-        }
-    } else if (warp > producer) {
-        stage_columns(&args, place.batch, place.n, args.rows, scale_b, bias);
-        for (int i = lane; i < TOKENS; i += 32)
-            scale_a[i] = load_scale_a(&args, place.batch, i);
-        named_barrier_arrive(1, (producer + 1) * 32);
-        if (size > 1)
-            cluster_wait();
+        if (lane == 0)
+            skinny_produce<false, TOKENS>(&args, &place, &pipe, tokens_offset);
     } else {
-        const int inner = warp / (4 * groups), row_warp = warp % (4 * groups);
+        grid_wait();
+        const int inner = warp / row_warps, row_warp = warp % row_warps;
         const struct stride stride = skinny_stride(&args, &place, inner);
+        const struct skinny_scales scales = skinny_load_scales(&args, &place);
         const uint32_t p_offset = row_warp / 4 * (64 * FP8R_SM90_BLOCK_K);
         float sums[1][TOKENS / 2];
-        struct ring ring = {0, 0};
-        ring_advance(&ring, args.stages, inner);
+        struct ring ring = {inner, 0};
         if (PROMOTE)
             accumulate_promoting<1, TOKENS, TYPES>(sums, &pipe, &ring, p_offset, tokens_offset, &stride, 0);
         else
             accumulate_fast<1, TOKENS, TYPES>(sums, &pipe, &ring, p_offset, tokens_offset, &stride, 0, stride.blocks);
+
+        float *const scale_b = (float *)(memory_pointer + args.scales_offset), *const bias = scale_b + 256,
+              *const scale_a = bias + 256;
+        if (threadIdx.x < args.rows) {
+            scale_b[threadIdx.x] = scales.scale_b;
+            bias[threadIdx.x] = scales.bias;
+        }
+        if (threadIdx.x < TOKENS)
+            scale_a[threadIdx.x] = scales.scale_a;
+        if (TOKENS > 128 && consumers == 4 && threadIdx.x + 128 < TOKENS)
+            scale_a[threadIdx.x + 128] = load_scale_a(&args, place.batch, threadIdx.x + 128);
         if (size > 1)
             cluster_wait();
         const int limit = min(args.n, place.n + args.rows);
         if (args.split * args.inner == 1) {
-            named_barrier_sync(1, (producer + 1) * 32);
+            named_barrier_sync(1, consumers * 32);
 #pragma unroll
             for (int j = 0; j < TOKENS / 8; ++j) {
                 if (8 * j < args.m && warp * 16 < args.rows)
@@ -255,10 +263,10 @@ __global__ void __launch_bounds__(FP8R_SM90_SKINNY_THREADS(FP8R_SM90_SKINNY_GROU
             }
         } else {
             skinny_send<TOKENS>(&args, &place, row_warp, inner, sums[0], memory_pointer, memory, received);
-            named_barrier_sync(1, (producer + 1) * 32);
+            named_barrier_sync(1, consumers * 32);
             if (args.split > 1)
                 barrier_wait_cluster(received, 0);
-            skinny_collect(&args, &place, memory_pointer, producer, limit, scale_b, bias, scale_a);
+            skinny_collect(&args, &place, memory_pointer, consumers, limit, scale_b, bias, scale_a);
         }
     }
 }

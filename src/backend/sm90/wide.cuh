@@ -280,7 +280,7 @@ __global__ void __launch_bounds__(FP8R_SM90_WIDE_THREADS(GROUPS), 1)
         struct ring ring = {0, 0};
         int count = 0, turn = 0;
         const uint32_t p_offset = group * (TILES * 64 * FP8R_SM90_BLOCK_K), q_offset = rows * FP8R_SM90_BLOCK_K;
-        const struct stride stride = {1, 1, place.blocks, place.blocks};
+        const struct stride stride = {1, place.blocks, place.blocks};
         const uint32_t buffers = memory + args.receive_offset + group * (256 * FP8R_SM90_WIDE_CHUNK(COLUMNS));
         for (int index = first; index < args.tiles; index += step, ++count) {
             const struct wide_tile tile = wide_tile_at(&args, &place, index, rows, COLUMNS);
