@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "backend/sm90/sm90.h"
 
@@ -250,6 +251,18 @@ static void reset(struct verdict *on_device)
     CHECK(cudaMemcpy(on_device, &none, sizeof none, cudaMemcpyHostToDevice));
 }
 
+/* A kernel that hangs would take the machine with it: give up after five seconds. */
+static cudaError_t wait_for_kernel()
+{
+    for (int i = 0; i < 50000; ++i) {
+        const cudaError_t error = cudaStreamQuery(NULL);
+        if (error != cudaErrorNotReady)
+            return error;
+        usleep(100);
+    }
+    return cudaErrorLaunchTimeout;
+}
+
 static void run_configs(const char *text, const fp8r_device_facts *device, const fp8r_problem *problem,
                         struct data *data, int64_t out_bytes, enum data_kind kind, struct verdict *on_device)
 {
@@ -283,12 +296,13 @@ static void run_configs(const char *text, const fp8r_device_facts *device, const
         CHECK(cudaMemset(data->out, 0xFF, out_bytes));
         reset(on_device);
         const fp8r_status status = fp8r_sm90_launch(&plan, problem, &pointers, NULL);
-        const cudaError_t error = cudaDeviceSynchronize();
+        const cudaError_t error = wait_for_kernel();
         ++runs;
         ++by_config[config][0];
         if (status != FP8R_OK || error != cudaSuccess) {
             printf("WRONG %s %s: %s, %s\n", text, name, fp8r_last_error(), cudaGetErrorString(error));
-            exit(1);
+            fflush(stdout);
+            _exit(1);
         }
         compare<<<grid, 128>>>(*problem, *data, kind == DATA_INTEGERS, tolerance, on_device);
         struct verdict verdict = judge(on_device);

@@ -111,20 +111,26 @@ FP8R_DEVICE uint32_t cluster_rank()
     return rank;
 }
 
+/* The barrier of the cluster: all threads of a warp together, each once. The hardware counts warps, and parts of a warp
+ * that wait one after the other would wait for two phases. */
+
 /* Without ordering of memory: what the others must see has its own fence. */
 FP8R_DEVICE void cluster_arrive_relaxed()
 {
-    asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");
+    __syncwarp();
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
 
 FP8R_DEVICE void cluster_arrive()
 {
-    asm volatile("barrier.cluster.arrive.release;" ::: "memory");
+    __syncwarp();
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
 
 FP8R_DEVICE void cluster_wait()
 {
-    asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
+    __syncwarp();
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
 /* Writes 16 bytes into a block of the cluster; its barrier counts them. Both are addresses from cluster_address. */
