@@ -112,9 +112,8 @@ FP8R_DEVICE uint32_t cluster_rank()
 }
 
 /* The barrier of the cluster: all threads of a warp together, each once. The hardware counts warps, and parts of a warp
- * that wait one after the other would wait for two phases. */
-
-/* Without ordering of memory: what the others must see has its own fence. */
+ * that wait one after the other would wait for two phases. Relaxed: without ordering of memory, for those who have a
+ * fence of their own. */
 FP8R_DEVICE void cluster_arrive_relaxed()
 {
     __syncwarp();

@@ -69,7 +69,8 @@ static bool skinny_layout(const struct fp8r_sm90_config *config, int64_t k, int 
     const int scales = (2 * SKINNY_ROWS_MAX + tokens) * (int)sizeof(float);
     const int fixed = receive + scales + BARRIERS_BYTES;
     const int wanted = at_most(round_up(blocks, config->inner), FP8R_SM90_STAGES_MAX / config->inner * config->inner);
-    const int worth = at_most(wanted, 4);
+    /* A consumer holds on to a stage until it has the next: each segment needs two. */
+    const int worth = at_most(wanted, config->inner > 2 ? 2 * config->inner : 4);
     shape->rows = shape->rows_b = rows;
     shape->threads = FP8R_SM90_SKINNY_THREADS(groups * config->inner);
     shape->stage_bytes = (int)round_up(rows * FP8R_SM90_BLOCK_K, 1024) + tokens * FP8R_SM90_BLOCK_K;
