@@ -25,7 +25,7 @@ struct fp8r_sm90_args {
     int64_t bias_batch, bias_col, out_batch, out_row;
     int32_t m, n;
     int32_t segment[FP8R_SM90_SEGMENTS_MAX + 1]; /* first block of K of each segment; then the number of blocks */
-    int32_t rounds[FP8R_SM90_SEGMENTS_MAX]; /* skinny: blocks of K of the longest segment of a block of the cluster */
+    int32_t rounds[FP8R_SM90_SEGMENTS_MAX]; /* skinny: stages of the longest segment of a block of the cluster */
     int32_t a_batch, b_batch;    /* 1: the operand has a matrix for each batch item; 0: one for all */
     int32_t out_dtype, bias_dtype; /* FP8R_DTYPE_* */
     int32_t flags;
@@ -38,6 +38,10 @@ struct fp8r_sm90_args {
     int32_t raster;              /* wide: cluster tiles along M that are walked together */
     int32_t segments;            /* wide, promoting: 0 = every block, else so many equal parts of K */
     int32_t stages, stage_bytes;
+    uint32_t share_mask;         /* skinny: the blocks that share tokens with rank 0; 0: none */
+    int32_t depth;               /* skinny: blocks of K a stage */
+    int32_t step_x, step_z;      /* skinny: a block of K further along the maps: 128, 0; or 0, 1 where K is another axis */
+    int32_t weight_bytes;        /* skinny: of one block of K of the weights, in shared memory */
     int32_t receive_offset, scales_offset, barriers_offset; /* bytes in shared memory */
 };
 

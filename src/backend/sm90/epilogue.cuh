@@ -57,19 +57,17 @@ FP8R_DEVICE uint32_t pack_halves(int dtype, float low, float high)
     return packed;
 }
 
-/* Four consecutive 16-bit results of a row, of which those left of `limit` exist. */
-FP8R_DEVICE void store_four_halves(const struct fp8r_sm90_args *args, int64_t row_offset, int n, int limit, uint32_t low,
-                                   uint32_t high)
+/* Four consecutive 16-bit results, of which the first `exist` are stored. */
+FP8R_DEVICE void store_four_halves(uint16_t *to, bool vectors, int exist, uint32_t low, uint32_t high)
 {
-    uint16_t *to = (uint16_t *)args->out + row_offset + n;
-    if ((args->flags & FP8R_SM90_OUT_VECTORS) && n + 4 <= limit) {
+    if (vectors && exist >= 4) {
         *(uint2 *)to = make_uint2(low, high);
         return;
     }
     const uint32_t four[2] = {low, high};
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-        if (n + i < limit)
+        if (i < exist)
             to[i] = (uint16_t)(four[i / 2] >> 16 * (i % 2));
 }
 
@@ -84,35 +82,60 @@ FP8R_DEVICE int widen_pairs(uint32_t first, uint32_t second, uint32_t *low, uint
     return odd ? 8 + 2 * (threadIdx.x % 4 - 1) : 2 * (threadIdx.x % 4);
 }
 
-/* A fragment of 16 columns of out (on the tensor core's row side) and 8 rows of out, as swapped operands leave it:
- * x, y: column lane / 4, rows 2 (lane % 4) and one more; z, w: column lane / 4 + 8.
- * scale_b, bias: of column n; scale_a: of row m; columns from `limit` on and rows from M on are not stored. */
-FP8R_DEVICE void store_swapped(const struct fp8r_sm90_args *args, float4 sums, int batch, int m, int n, int limit,
-                               const float *scale_b, const float *bias, const float *scale_a)
+/* What a thread needs to store fragments of the same 16 columns of out, one below the other. */
+struct swapped_columns {
+    float scale_b[2], bias[2]; /* of its columns lane / 4 and lane / 4 + 8 */
+    void *out;                 /* its first element in row 0 */
+    int exist[2];              /* fp32: are its columns there? 16-bit, first: how many of its four are */
+};
+
+/* scale_b, bias: of column n; columns from `limit` on are not stored. */
+FP8R_DEVICE struct swapped_columns swapped_columns_at(const struct fp8r_sm90_args *args, int batch, int n, int limit,
+                                                      const float *scale_b, const float *bias)
 {
-    const int column = threadIdx.x % 32 / 4, row = threadIdx.x % 4 * 2;
-    const bool biased = args->bias != NULL;
-    const float bias_0 = bias[column], bias_1 = bias[column + 8];
-    const float scale_b_0 = scale_b[column], scale_b_1 = scale_b[column + 8];
-    const float scale_a_0 = scale_a[row], scale_a_1 = scale_a[row + 1];
-    const float r00 = finish(sums.x, scale_b_0, scale_a_0, biased, bias_0);
-    const float r01 = finish(sums.y, scale_b_0, scale_a_1, biased, bias_0);
-    const float r10 = finish(sums.z, scale_b_1, scale_a_0, biased, bias_1);
-    const float r11 = finish(sums.w, scale_b_1, scale_a_1, biased, bias_1);
-    const int64_t item = batch * args->out_batch;
+    const int lane = threadIdx.x % 32, column = lane / 4, quarter = lane % 4;
+    struct swapped_columns columns;
+    columns.scale_b[0] = scale_b[column];
+    columns.scale_b[1] = scale_b[column + 8];
+    columns.bias[0] = bias[column];
+    columns.bias[1] = bias[column + 8];
     if (args->out_dtype == FP8R_DTYPE_FP32) {
-        float *to = (float *)args->out + item + (int64_t)(m + row) * args->out_row + n + column;
-        const bool inside_0 = n + column < limit, inside_1 = n + column + 8 < limit;
-        if (m + row < args->m) {
-            if (inside_0)
+        columns.out = (float *)args->out + batch * args->out_batch + (int64_t)(2 * quarter) * args->out_row + n + column;
+        columns.exist[0] = n + column < limit;
+        columns.exist[1] = n + column + 8 < limit;
+    } else { /* after the transposition lane / 4 counts rows, and the quarter says which four columns */
+        const int start = n + (quarter & 1 ? 8 + 2 * (quarter - 1) : 2 * quarter);
+        columns.out = (uint16_t *)args->out + batch * args->out_batch + (int64_t)column * args->out_row + start;
+        columns.exist[0] = limit - start;
+        columns.exist[1] = 0;
+    }
+    return columns;
+}
+
+/* A fragment of 16 columns of out (on the tensor core's row side) and 8 rows from m on, as swapped operands leave it:
+ * x, y: column lane / 4, rows 2 (lane % 4) and one more; z, w: column lane / 4 + 8. scale_a: of row m. */
+FP8R_DEVICE void store_swapped(const struct fp8r_sm90_args *args, const struct swapped_columns *columns, float4 sums,
+                               int m, const float *scale_a)
+{
+    const int lane = threadIdx.x % 32, row = m + lane % 4 * 2;
+    const bool biased = args->bias != NULL;
+    const float2 scales = *(const float2 *)(scale_a + lane % 4 * 2);
+    const float r00 = finish(sums.x, columns->scale_b[0], scales.x, biased, columns->bias[0]);
+    const float r01 = finish(sums.y, columns->scale_b[0], scales.y, biased, columns->bias[0]);
+    const float r10 = finish(sums.z, columns->scale_b[1], scales.x, biased, columns->bias[1]);
+    const float r11 = finish(sums.w, columns->scale_b[1], scales.y, biased, columns->bias[1]);
+    if (args->out_dtype == FP8R_DTYPE_FP32) {
+        float *to = (float *)columns->out + m * args->out_row;
+        if (row < args->m) {
+            if (columns->exist[0])
                 to[0] = r00;
-            if (inside_1)
+            if (columns->exist[1])
                 to[8] = r10;
         }
-        if (m + row + 1 < args->m) {
-            if (inside_0)
+        if (row + 1 < args->m) {
+            if (columns->exist[0])
                 to[args->out_row] = r01;
-            if (inside_1)
+            if (columns->exist[1])
                 to[args->out_row + 8] = r11;
         }
         return;
@@ -120,10 +143,10 @@ FP8R_DEVICE void store_swapped(const struct fp8r_sm90_args *args, float4 sums, i
     const uint32_t first = transpose_8x8(pack_halves(args->out_dtype, r00, r01));
     const uint32_t second = transpose_8x8(pack_halves(args->out_dtype, r10, r11));
     uint32_t low, high;
-    const int start = widen_pairs(first, second, &low, &high);
-    const int out_m = m + column; /* transposed: lane / 4 counts rows now */
-    if (out_m < args->m)
-        store_four_halves(args, item + (int64_t)out_m * args->out_row, n + start, limit, low, high);
+    widen_pairs(first, second, &low, &high);
+    if (m + lane / 4 < args->m)
+        store_four_halves((uint16_t *)columns->out + m * args->out_row, args->flags & FP8R_SM90_OUT_VECTORS,
+                          columns->exist[0], low, high);
 }
 
 /* 16 rows and 16 columns of out, operands not swapped: two fragments of 8 columns; in each x, y: row lane / 4, columns
@@ -169,7 +192,8 @@ FP8R_DEVICE void store_straight(const struct fp8r_sm90_args *args, const float4 
         const int start = widen_pairs(pack_halves(args->out_dtype, r[half][0][0], r[half][0][1]),
                                       pack_halves(args->out_dtype, r[half][1][0], r[half][1][1]), &low, &high);
         if (out_m < args->m)
-            store_four_halves(args, offset, n + start, args->n, low, high);
+            store_four_halves((uint16_t *)args->out + offset + n + start, args->flags & FP8R_SM90_OUT_VECTORS,
+                              args->n - n - start, low, high);
     }
 }
 

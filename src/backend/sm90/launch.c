@@ -97,15 +97,40 @@ fp8r_status fp8r_sm90_prepare(const fp8r_device_facts *device, const fp8r_proble
     return FP8R_OK;
 }
 
+/* How an operand lies in memory: rows of K elements. batch_stride 0: one matrix. */
+struct operand_rows {
+    const void *data;
+    int64_t k, rows, batch, row_stride, batch_stride;
+};
+
 /* A box of box_rows rows of 128 bytes, swizzled so that the tensor core reads it without conflicts. What lies outside
- * reads as zero. batch_stride 0: one matrix. */
-static bool encode_operand(encoder encode, CUtensorMap *map, const void *data, int64_t k, int64_t rows, int64_t batch,
-                           int64_t row_stride, int64_t batch_stride, int box_rows)
+ * reads as zero. */
+static bool encode_operand(encoder encode, CUtensorMap *map, const struct operand_rows *operand, int box_rows)
 {
-    const cuuint64_t extents[3] = {(cuuint64_t)k, (cuuint64_t)rows, batch_stride ? (cuuint64_t)batch : 1};
-    const cuuint64_t pitches[2] = {(cuuint64_t)row_stride, (cuuint64_t)(batch_stride ? batch_stride : row_stride)};
+    const cuuint64_t extents[3] = {(cuuint64_t)operand->k, (cuuint64_t)operand->rows,
+                                   operand->batch_stride ? (cuuint64_t)operand->batch : 1};
+    const cuuint64_t pitches[2] = {(cuuint64_t)operand->row_stride,
+                                   (cuuint64_t)(operand->batch_stride ? operand->batch_stride : operand->row_stride)};
     const cuuint32_t box[3] = {FP8R_SM90_BLOCK_K, (cuuint32_t)box_rows, 1}, steps[3] = {1, 1, 1};
-    return encode(map, CU_TENSOR_MAP_DATA_TYPE_UINT8, 3, (void *)(uintptr_t)data, extents, pitches, box, steps,
+    return encode(map, CU_TENSOR_MAP_DATA_TYPE_UINT8, 3, (void *)(uintptr_t)operand->data, extents, pitches, box, steps,
+                  CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+}
+
+/* The same with an axis between rows and batch that counts blocks of K, `depth` of them a box; with depth 1 that axis
+ * has extent 1 and K stays whole, so that its ragged end reads as zero. */
+static bool encode_operand_deep(encoder encode, CUtensorMap *map, const struct operand_rows *operand, int box_rows,
+                                int depth)
+{
+    const bool whole = depth == 1;
+    const cuuint64_t extents[4] = {(cuuint64_t)(whole ? operand->k : FP8R_SM90_BLOCK_K), (cuuint64_t)operand->rows,
+                                   (cuuint64_t)(whole ? 1 : operand->k / FP8R_SM90_BLOCK_K),
+                                   operand->batch_stride ? (cuuint64_t)operand->batch : 1};
+    const cuuint64_t pitches[3] = {(cuuint64_t)operand->row_stride, FP8R_SM90_BLOCK_K,
+                                   (cuuint64_t)(operand->batch_stride ? operand->batch_stride : operand->row_stride)};
+    const cuuint32_t box[4] = {FP8R_SM90_BLOCK_K, (cuuint32_t)box_rows, (cuuint32_t)depth, 1};
+    const cuuint32_t steps[4] = {1, 1, 1, 1};
+    return encode(map, CU_TENSOR_MAP_DATA_TYPE_UINT8, 4, (void *)(uintptr_t)operand->data, extents, pitches, box, steps,
                   CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
@@ -141,10 +166,15 @@ static bool fill_maps(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_
 {
     encoder encode;
     *(void **)&encode = plan->encode;
-    if (!encode_operand(encode, &args->map_a, pointers->a, problem->k, problem->m, problem->batch,
-                        problem->a.row_stride, problem->a.batch_stride, shape->rows_a) ||
-        !encode_operand(encode, &args->map_b, pointers->b, problem->k, problem->n, problem->batch,
-                        problem->b.col_stride, problem->b.batch_stride, shape->rows_b))
+    const struct operand_rows a = {pointers->a, problem->k, problem->m, problem->batch, problem->a.row_stride,
+                                   problem->a.batch_stride};
+    const struct operand_rows b = {pointers->b, problem->k, problem->n, problem->batch, problem->b.col_stride,
+                                   problem->b.batch_stride};
+    if (plan->config->family == FP8R_SM90_SKINNY)
+        return encode_operand_deep(encode, &args->map_a, &a, shape->rows_a, shape->depth) &&
+               encode_operand_deep(encode, &args->map_b, &b, shape->rows_b, shape->depth);
+    if (!encode_operand(encode, &args->map_a, &a, shape->rows_a) ||
+        !encode_operand(encode, &args->map_b, &b, shape->rows_b))
         return false;
     return !(args->flags & FP8R_SM90_OUT_TILES) ||
            encode_out(encode, &args->map_out, problem, pointers->out, plan->config->columns);
@@ -173,7 +203,7 @@ static void fill_args(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_
         args->segment[i] = (int32_t)(blocks * i / segments);
     for (int i = 0; i < plan->config->split; ++i) {
         const int inner = plan->config->inner, own = args->segment[(i + 1) * inner] - args->segment[i * inner];
-        args->rounds[i] = (own + inner - 1) / inner;
+        args->rounds[i] = (own + inner * shape->depth - 1) / (inner * shape->depth);
     }
     args->a_batch = problem->a.batch_stride != 0;
     args->b_batch = problem->b.batch_stride != 0;
@@ -192,6 +222,13 @@ static void fill_args(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_
     args->segments = shape->segments;
     args->stages = shape->stages;
     args->stage_bytes = shape->stage_bytes;
+    args->share_mask = 0;
+    for (int i = 0; i < plan->config->share_n && plan->config->share_n > 1; ++i)
+        args->share_mask |= 1u << i * plan->config->split;
+    args->depth = shape->depth;
+    args->step_x = shape->depth > 1 ? 0 : FP8R_SM90_BLOCK_K;
+    args->step_z = shape->depth > 1 ? 1 : 0;
+    args->weight_bytes = shape->weight_bytes;
     args->receive_offset = shape->receive_offset;
     args->scales_offset = shape->scales_offset;
     args->barriers_offset = shape->barriers_offset;

@@ -17,6 +17,9 @@
 /* Most segments of K inside a block. */
 #define FP8R_SM90_SKINNY_INNER_MAX 4
 
+/* Most blocks of K a stage. */
+#define FP8R_SM90_SKINNY_DEPTH_MAX 4
+
 /* Most warpgroups a block. Registers are dealt out by warps a scheduler, so that the two extra warps
  * cost as much as a group: 4, 3, 2 groups leave 96, 128, 168 registers a thread, for tokens / 2 accumulators (twice
  * when promoting) and up to 32 others. */

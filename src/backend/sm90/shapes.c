@@ -57,32 +57,57 @@ static int skinny_rows_max(const struct fp8r_sm90_config *config, int tokens, bo
     return at_most(FP8R_SM90_SKINNY_GROUPS(tokens, promote) / config->inner * 64, SKINNY_ROWS_MAX);
 }
 
+/* Stages that a consumer can make use of: it holds on to one until it has the next, so that each segment needs two. */
+static int skinny_stages_worth(const struct fp8r_sm90_config *config)
+{
+    return config->inner > 2 ? 2 * config->inner : 4;
+}
+
+/* Blocks of K a stage: a load costs the thread that asks for it some 200 cycles, however much it brings. More than one
+ * block only where they divide the segments, where K has no ragged end (blocks are an axis of their own then) and where
+ * nobody loads but a part of the tokens (the parts of one block would not lie together). */
+static int skinny_depth(const struct fp8r_sm90_config *config, int64_t k, int block_bytes, int rows, int room_bytes)
+{
+    const int64_t blocks = divide_up(k, FP8R_SM90_BLOCK_K), segments = config->split * config->inner;
+    if (k % FP8R_SM90_BLOCK_K != 0 || blocks % segments != 0 || rows % 8 != 0 || config->share_n > 1)
+        return 1;
+    for (int depth = FP8R_SM90_SKINNY_DEPTH_MAX; depth > 1; --depth)
+        if (blocks / segments % depth == 0 && depth * block_bytes * skinny_stages_worth(config) <= room_bytes)
+            return depth;
+    return 1;
+}
+
 /* Places everything for `rows` rows a block; false where fewer than the stages worth having fit. */
 static bool skinny_layout(const struct fp8r_sm90_config *config, int64_t k, int tokens, int rows,
                           struct fp8r_sm90_shape *shape)
 {
     const int groups = (rows + 63) / 64;
-    const int blocks = (int)divide_up(divide_up(k, FP8R_SM90_BLOCK_K), config->split);
-    const int budget = SHARED_SM_BYTES / config->room - SHARED_SYSTEM_BYTES - ALIGN_BYTES;
     const int units = (rows + 15) / 16 * (tokens / 8), segments = config->split * config->inner;
     const int receive = segments > 1 ? (int)divide_up(units, config->split) * segments * SKINNY_UNIT_BYTES : 0;
     const int scales = (2 * SKINNY_ROWS_MAX + tokens) * (int)sizeof(float);
     const int fixed = receive + scales + BARRIERS_BYTES;
-    const int wanted = at_most(round_up(blocks, config->inner), FP8R_SM90_STAGES_MAX / config->inner * config->inner);
-    /* A consumer holds on to a stage until it has the next: each segment needs two. */
-    const int worth = at_most(wanted, config->inner > 2 ? 2 * config->inner : 4);
+    const int room_bytes = SHARED_SM_BYTES / config->room - SHARED_SYSTEM_BYTES - ALIGN_BYTES - fixed;
     shape->rows = shape->rows_b = rows;
     shape->threads = FP8R_SM90_SKINNY_THREADS(groups * config->inner);
-    shape->stage_bytes = (int)round_up(rows * FP8R_SM90_BLOCK_K, 1024) + tokens * FP8R_SM90_BLOCK_K;
-    shape->stages = at_most((budget - fixed) / shape->stage_bytes / config->inner * config->inner, wanted);
-    if (budget < fixed || shape->stages < worth || shape->stages == 0)
+    shape->weight_bytes = (int)round_up(rows * FP8R_SM90_BLOCK_K, 1024);
+    const int block_bytes = shape->weight_bytes + tokens * FP8R_SM90_BLOCK_K;
+    shape->depth = skinny_depth(config, k, block_bytes, rows, room_bytes);
+    shape->stage_bytes = shape->depth * block_bytes;
+    const int64_t blocks = divide_up(divide_up(k, FP8R_SM90_BLOCK_K), segments); /* of the longest segment */
+    const int wanted = at_most(divide_up(blocks, shape->depth) * config->inner,
+                               FP8R_SM90_STAGES_MAX / config->inner * config->inner);
+    if (room_bytes < 0)
+        return false;
+    shape->stages = at_most(room_bytes / shape->stage_bytes / config->inner * config->inner, wanted);
+    if (shape->stages == 0 || shape->stages < at_most(wanted, skinny_stages_worth(config)))
         return false;
     shape->receive_offset = shape->stages * shape->stage_bytes;
     shape->scales_offset = shape->receive_offset + receive;
     shape->barriers_offset = shape->scales_offset + scales;
     shape->shared_bytes = shape->receive_offset + fixed + ALIGN_BYTES;
-    /* The last stage's absent rows are read, too: they must lie inside. */
-    const int read_end = (shape->stages - 1) * shape->stage_bytes + groups * 64 * FP8R_SM90_BLOCK_K + ALIGN_BYTES;
+    /* The last block's absent rows are read, too: they must lie inside. */
+    const int read_end = (shape->stages - 1) * shape->stage_bytes + (shape->depth - 1) * shape->weight_bytes +
+                         groups * 64 * FP8R_SM90_BLOCK_K + ALIGN_BYTES;
     if (shape->shared_bytes < read_end)
         shape->shared_bytes = read_end;
     return shape->shared_bytes <= SHARED_SM_BYTES - SHARED_SYSTEM_BYTES;
@@ -110,7 +135,7 @@ static int64_t skinny_rows(const struct fp8r_sm90_config *config, const fp8r_pro
                            int64_t waves)
 {
     const int64_t tiles = clusters * config->share_n * waves / problem->batch;
-    const int64_t rows = round_up(divide_up(problem->n, tiles > 1 ? tiles : 1), 4);
+    const int64_t rows = round_up(divide_up(problem->n, tiles > 1 ? tiles : 1), 8);
     return rows < SKINNY_ROWS_MIN ? SKINNY_ROWS_MIN : rows;
 }
 

@@ -15,7 +15,7 @@
 struct skinny_place {
     int batch, n;      /* first row of b */
     int segment;       /* its first segment of K */
-    int rounds;        /* blocks of its longest segment */
+    int rounds;        /* stages of its longest segment */
     int k_rank, share_rank;
 };
 
@@ -33,22 +33,13 @@ FP8R_DEVICE struct skinny_place skinny_locate(const struct fp8r_sm90_args *args)
     return place;
 }
 
-/* The blocks of the cluster with the same segments of K. */
-FP8R_DEVICE uint16_t skinny_share_mask(const struct fp8r_sm90_args *args, const struct skinny_place *place)
-{
-    uint32_t mask = 0;
-    for (int i = 0; i < args->share_n; ++i)
-        mask |= 1u << (place->k_rank + i * args->split);
-    return (uint16_t)mask;
-}
-
-/* The stages of segment `inner` of the block: blocks are loaded in rounds, one of each segment. */
+/* The stages of segment `inner` of the block: they are loaded in rounds, one of each segment. */
 FP8R_DEVICE struct stride skinny_stride(const struct fp8r_sm90_args *args, const struct skinny_place *place, int inner)
 {
     struct stride stride;
     stride.step = args->inner;
     stride.blocks = args->segment[place->segment + inner + 1] - args->segment[place->segment + inner];
-    stride.releases = stride.blocks - args->stages / args->inner;
+    stride.releases = (stride.blocks + args->depth - 1) / args->depth - args->stages / args->inner;
     return stride;
 }
 
@@ -64,33 +55,33 @@ FP8R_DEVICE int skinny_owned_units(const struct fp8r_sm90_args *args, int rank)
     return (skinny_units(args) - rank + args->split - 1) / args->split;
 }
 
-/* One thread each keeps the stages full of weights and of tokens: a stage is a block of one segment, segments take turns,
- * and in the last round the shorter ones leave theirs out. Loops of few instructions: a stage can be as small as 5 KB,
- * and a multiprocessor takes that in 250 cycles. */
+/* One thread each keeps the stages full of weights and of tokens: a stage is `depth` blocks of one segment, segments take
+ * turns, and in the last round the shorter ones leave theirs out. The copy engine stores one block of K behind the
+ * other, each as the tensor core reads it. */
 template <bool WEIGHTS, int TOKENS>
 FP8R_DEVICE void skinny_produce(const struct fp8r_sm90_args *args, const struct skinny_place *place,
-                                const struct pipeline *pipe, uint32_t tokens_offset)
+                                const struct pipeline *pipe)
 {
-    const uint32_t bytes = (args->rows + TOKENS) * FP8R_SM90_BLOCK_K;
+    const uint32_t bytes = args->depth * (args->rows + TOKENS) * FP8R_SM90_BLOCK_K;
     const int part = WEIGHTS ? 0 : TOKENS / args->share_n * place->share_rank;
     const uint16_t mask = (uint16_t)pipe->peers;
     const int batch = WEIGHTS ? args->b_batch * place->batch : args->a_batch * place->batch;
-    uint32_t to = pipe->tiles + (WEIGHTS ? 0 : tokens_offset + part * FP8R_SM90_BLOCK_K);
-    struct ring ring = {0, 1};
+    uint32_t to = pipe->tiles + (WEIGHTS ? 0 : args->depth * args->weight_bytes + part * FP8R_SM90_BLOCK_K);
+    struct ring ring = {0, 1, 0, 0};
     for (int round = 0; round < place->rounds; ++round) {
         for (int i = place->segment; i < place->segment + args->inner; ++i) {
-            const int block = args->segment[i] + round;
+            const int block = args->segment[i] + round * args->depth;
             if (block < args->segment[i + 1]) {
                 const uint32_t full = pipe->full + 8 * ring.stage;
+                const int x = block * args->step_x, z = block * args->step_z;
                 barrier_wait(pipe->empty + 8 * ring.stage, ring.parity);
                 if (WEIGHTS) {
                     barrier_expect(full, bytes);
-                    tma_load(to, &args->map_b, block * FP8R_SM90_BLOCK_K, place->n, batch, full, FP8R_L2_EVICT_FIRST);
+                    tma_load_4d(to, &args->map_b, x, place->n, z, batch, full, FP8R_L2_EVICT_FIRST);
                 } else if (args->share_n == 1) {
-                    tma_load(to, &args->map_a, block * FP8R_SM90_BLOCK_K, 0, batch, full, FP8R_L2_EVICT_LAST);
+                    tma_load_4d(to, &args->map_a, x, 0, z, batch, full, FP8R_L2_EVICT_LAST);
                 } else { /* each of the blocks that share the tokens loads its part of them for all */
-                    tma_load_multicast(to, &args->map_a, block * FP8R_SM90_BLOCK_K, part, batch, full, mask,
-                                       FP8R_L2_EVICT_LAST);
+                    tma_load_4d_multicast(to, &args->map_a, x, part, z, batch, full, mask, FP8R_L2_EVICT_LAST);
                 }
             }
             to += pipe->stage_bytes;
@@ -129,14 +120,17 @@ FP8R_DEVICE void skinny_send(const struct fp8r_sm90_args *args, const struct ski
     }
 }
 
-/* Adds up this block's units and stores the results. */
+/* Adds up this block's units and stores the results. A warp's units lie in one row of units, as far as they go round. */
 FP8R_DEVICE void skinny_collect(const struct fp8r_sm90_args *args, const struct skinny_place *place,
                                 const uint8_t *memory, int warps, int limit, const float *scale_b, const float *bias,
                                 const float *scale_a)
 {
     const int owned = skinny_owned_units(args, place->k_rank), per_warp = (args->m + 7) / 8;
-    const int segments = args->split * args->inner;
-    for (int slot = threadIdx.x / 32; slot < owned; slot += warps) {
+    const int segments = args->split * args->inner, warp = threadIdx.x / 32;
+    const int end = owned * (warp + 1) / warps;
+    int held = -1;
+    struct swapped_columns columns;
+    for (int slot = owned * warp / warps; slot < end; ++slot) {
         const float4 *parts =
             (const float4 *)(memory + args->receive_offset) + slot * segments * 32 + threadIdx.x % 32;
         float4 sum = parts[0];
@@ -147,10 +141,14 @@ FP8R_DEVICE void skinny_collect(const struct fp8r_sm90_args *args, const struct 
             sum.z = __fadd_rn(sum.z, part.z);
             sum.w = __fadd_rn(sum.w, part.w);
         }
-        const int unit = slot * args->split + place->k_rank;
-        const int column = unit / per_warp * 16, row = unit % per_warp * 8;
-        store_swapped(args, sum, place->batch, row, place->n + column, limit, scale_b + column, bias + column,
-                      scale_a + row);
+        const int unit = slot * args->split + place->k_rank, row_of_units = unit / per_warp;
+        if (row_of_units != held) {
+            held = row_of_units;
+            columns = swapped_columns_at(args, place->batch, place->n + 16 * held, limit, scale_b + 16 * held,
+                                         bias + 16 * held);
+        }
+        const int m = (unit - held * per_warp) * 8;
+        store_swapped(args, &columns, sum, m, scale_a + m);
     }
 }
 
@@ -181,7 +179,7 @@ __global__ void __launch_bounds__(FP8R_SM90_SKINNY_THREADS(FP8R_SM90_SKINNY_GROU
     skinny(const __grid_constant__ struct fp8r_sm90_args args)
 {
     extern __shared__ uint8_t dynamic_memory[];
-    const uint32_t raw = smem_address(dynamic_memory), memory = (raw + 1023) & ~1023u;
+    const uint32_t raw = smem_address(dynamic_memory), memory = kept((raw + 1023) & ~1023u);
     uint8_t *const memory_pointer = dynamic_memory + (memory - raw);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int row_warps = (args.rows + 63) / 64 * 4, consumers = row_warps * args.inner;
@@ -189,8 +187,9 @@ __global__ void __launch_bounds__(FP8R_SM90_SKINNY_THREADS(FP8R_SM90_SKINNY_GROU
     const struct skinny_place place = skinny_locate(&args);
     const uint32_t barriers = memory + args.barriers_offset, received = barriers + 16 * FP8R_SM90_STAGES_MAX;
     const struct pipeline pipe = {memory, barriers, barriers + 8 * FP8R_SM90_STAGES_MAX, args.stages, args.stage_bytes,
-                                  args.share_n > 1 ? skinny_share_mask(&args, &place) : 0u};
-    const uint32_t tokens_offset = args.stage_bytes - TOKENS * FP8R_SM90_BLOCK_K;
+                                  args.depth, args.weight_bytes, TOKENS * FP8R_SM90_BLOCK_K,
+                                  args.share_mask << place.k_rank};
+    const uint32_t tokens_offset = args.depth * args.weight_bytes;
 
     if (warp == consumers) {
         if (lane < args.stages) {
@@ -214,7 +213,7 @@ __global__ void __launch_bounds__(FP8R_SM90_SKINNY_THREADS(FP8R_SM90_SKINNY_GROU
         if (!(args.flags & FP8R_SM90_WEIGHTS_STATIC))
             grid_wait();
         if (lane == 0)
-            skinny_produce<true, TOKENS>(&args, &place, &pipe, tokens_offset);
+            skinny_produce<true, TOKENS>(&args, &place, &pipe);
         if (size > 1)
             cluster_wait();
     } else if (warp > consumers) {
@@ -224,7 +223,7 @@ __global__ void __launch_bounds__(FP8R_SM90_SKINNY_THREADS(FP8R_SM90_SKINNY_GROU
         if (size > 1)
             cluster_wait();
         if (lane == 0)
-            skinny_produce<false, TOKENS>(&args, &place, &pipe, tokens_offset);
+            skinny_produce<false, TOKENS>(&args, &place, &pipe);
     } else {
         grid_wait();
         const int inner = warp / row_warps, row_warp = warp % row_warps;
@@ -232,11 +231,11 @@ __global__ void __launch_bounds__(FP8R_SM90_SKINNY_THREADS(FP8R_SM90_SKINNY_GROU
         const struct skinny_scales scales = skinny_load_scales(&args, &place);
         const uint32_t p_offset = row_warp / 4 * (64 * FP8R_SM90_BLOCK_K);
         float sums[1][TOKENS / 2];
-        struct ring ring = {inner, 0};
+        struct ring ring = {inner, 0, 0, 0};
         if (PROMOTE)
             accumulate_promoting<1, TOKENS, TYPES>(sums, &pipe, &ring, p_offset, tokens_offset, &stride, 0);
         else
-            accumulate_fast<1, TOKENS, TYPES>(sums, &pipe, &ring, p_offset, tokens_offset, &stride, 0, stride.blocks);
+            accumulate_fast<1, TOKENS, TYPES>(sums, &pipe, &ring, p_offset, tokens_offset, &stride, stride.blocks);
 
         float *const scale_b = (float *)(memory_pointer + args.scales_offset), *const bias = scale_b + 256,
               *const scale_a = bias + 256;
@@ -253,13 +252,16 @@ __global__ void __launch_bounds__(FP8R_SM90_SKINNY_THREADS(FP8R_SM90_SKINNY_GROU
         const int limit = min(args.n, place.n + args.rows);
         if (args.split * args.inner == 1) {
             named_barrier_sync(1, consumers * 32);
+            if (warp * 16 < args.rows) {
+                const struct swapped_columns columns = swapped_columns_at(
+                    &args, place.batch, place.n + warp * 16, limit, scale_b + warp * 16, bias + warp * 16);
 #pragma unroll
-            for (int j = 0; j < TOKENS / 8; ++j) {
-                if (8 * j < args.m && warp * 16 < args.rows)
-                    store_swapped(&args,
-                                  make_float4(sums[0][4 * j], sums[0][4 * j + 1], sums[0][4 * j + 2], sums[0][4 * j + 3]),
-                                  place.batch, 8 * j, place.n + warp * 16, limit, scale_b + warp * 16,
-                                  bias + warp * 16, scale_a + 8 * j);
+                for (int j = 0; j < TOKENS / 8; ++j)
+                    if (8 * j < args.m)
+                        store_swapped(&args, &columns,
+                                      make_float4(sums[0][4 * j], sums[0][4 * j + 1], sums[0][4 * j + 2],
+                                                  sums[0][4 * j + 3]),
+                                      8 * j, scale_a + 8 * j);
             }
         } else {
             skinny_send<TOKENS>(&args, &place, row_warp, inner, sums[0], memory_pointer, memory, received);

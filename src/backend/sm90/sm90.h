@@ -43,6 +43,8 @@ struct fp8r_sm90_shape {
     int32_t m_max;
     int32_t rows_a, rows_b; /* of a box that the copy engine loads */
     int32_t rows;           /* skinny: rows of b a block */
+    int32_t depth;          /* skinny: blocks of K a stage */
+    int32_t weight_bytes;   /* skinny: of one block of K in shared memory */
     int32_t threads, shared_bytes, cluster, clusters_resident;
     int32_t stages, stage_bytes, receive_offset, scales_offset, barriers_offset;
     int32_t tile_m, tile_n; /* rows and columns of out that one cluster makes */

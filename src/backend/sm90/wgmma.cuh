@@ -9,11 +9,18 @@
 /* Types of the two operands, first the one on the m64 side. */
 enum { FP8R_WGMMA_E4M3_E4M3, FP8R_WGMMA_E4M3_E5M2, FP8R_WGMMA_E5M2_E4M3 };
 
-/* K-major, rows of 128 bytes, 128-byte swizzle: groups of 8 rows 1024 bytes apart. The address must be a multiple of
- * 1024; a step of 32 along K inside the row adds 2 to the descriptor. */
-FP8R_DEVICE uint64_t wgmma_descriptor(uint32_t address)
+/* Descriptor of a K-major tile: rows of 128 bytes, 128-byte swizzle, groups of 8 rows 1024 bytes apart. Only the low half
+ * depends on the address (a multiple of 1024): it counts 16 bytes, so that sums of addresses are sums of low halves. */
+#define FP8R_WGMMA_DESCRIPTOR_HIGH 0x40000040u
+
+FP8R_DEVICE uint32_t wgmma_descriptor_low(uint32_t address)
 {
-    return (uint64_t)((address & 0x3FFFF) >> 4) | (uint64_t)1 << 16 | (uint64_t)64 << 32 | (uint64_t)1 << 62;
+    return address >> 4 | 1u << 16;
+}
+
+FP8R_DEVICE uint64_t wgmma_descriptor(uint32_t low)
+{
+    return (uint64_t)FP8R_WGMMA_DESCRIPTOR_HIGH << 32 | low;
 }
 
 /* Between other uses of the accumulators and the first product into them. */

@@ -99,7 +99,7 @@ FP8R_DEVICE void wide_produce(const struct fp8r_sm90_args *args, const struct wi
     }
     grid_wait();
     grid_release();
-    struct ring ring = {0, 1};
+    struct ring ring = {0, 1, 0, 0};
     for (int index = first; index < args->tiles; index += step) {
         const struct wide_tile tile = wide_tile_at(args, place, index, ROWS, COLUMNS);
         for (int block = 0; block < place->blocks; ++block) {
@@ -221,7 +221,7 @@ __global__ void __launch_bounds__(FP8R_SM90_WIDE_THREADS(GROUPS), 1)
 {
     constexpr int rows = GROUPS * TILES * 64;
     extern __shared__ uint8_t dynamic_memory[];
-    const uint32_t raw = smem_address(dynamic_memory), memory = (raw + 1023) & ~1023u;
+    const uint32_t raw = smem_address(dynamic_memory), memory = kept((raw + 1023) & ~1023u);
     uint8_t *const memory_pointer = dynamic_memory + (memory - raw);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, group = warp / 4;
     const int size = args.split * args.share_m * args.share_n, step = gridDim.x / size, first = blockIdx.x / size;
@@ -229,6 +229,7 @@ __global__ void __launch_bounds__(FP8R_SM90_WIDE_THREADS(GROUPS), 1)
     const uint32_t barriers = memory + args.barriers_offset, received = barriers + 16 * FP8R_SM90_STAGES_MAX;
     const uint32_t scales_full = received + 8, scales_empty = received + 24; /* two each */
     const struct pipeline pipe = {memory, barriers, barriers + 8 * FP8R_SM90_STAGES_MAX, args.stages, args.stage_bytes,
+                                  1, 0, 0,
                                   args.share_m * args.share_n > 1 ? (uint32_t)(place.share_a | place.share_b) : 0u};
     float *const scales = (float *)(memory_pointer + args.scales_offset); /* two times scale_b and bias */
 
@@ -277,10 +278,10 @@ __global__ void __launch_bounds__(FP8R_SM90_WIDE_THREADS(GROUPS), 1)
             registers_grow<FP8R_SM90_WIDE_REGISTERS(GROUPS)>();
         grid_wait();
         float sums[TILES][COLUMNS / 2];
-        struct ring ring = {0, 0};
+        struct ring ring = {0, 0, 0, 0};
         int count = 0, turn = 0;
         const uint32_t p_offset = group * (TILES * 64 * FP8R_SM90_BLOCK_K), q_offset = rows * FP8R_SM90_BLOCK_K;
-        const struct stride stride = {1, place.blocks, place.blocks};
+        const struct stride stride = {1, place.blocks, INT32_MAX}; /* the next tile needs them all */
         const uint32_t buffers = memory + args.receive_offset + group * (256 * FP8R_SM90_WIDE_CHUNK(COLUMNS));
         for (int index = first; index < args.tiles; index += step, ++count) {
             const struct wide_tile tile = wide_tile_at(&args, &place, index, rows, COLUMNS);
@@ -296,7 +297,7 @@ __global__ void __launch_bounds__(FP8R_SM90_WIDE_THREADS(GROUPS), 1)
                 accumulate_promoting<TILES, COLUMNS, TYPES>(sums, &pipe, &ring, p_offset, q_offset, &stride,
                                                             args.segments);
             else
-                accumulate_fast<TILES, COLUMNS, TYPES>(sums, &pipe, &ring, p_offset, q_offset, &stride, 0,
+                accumulate_fast<TILES, COLUMNS, TYPES>(sums, &pipe, &ring, p_offset, q_offset, &stride,
                                                        place.blocks);
             const float *const scale_b = scales + count % 2 * (2 * COLUMNS), *const bias = scale_b + COLUMNS;
             barrier_wait(scales_full + 8 * (count % 2), count / 2 & 1);
