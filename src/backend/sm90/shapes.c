@@ -194,6 +194,7 @@ bool fp8r_sm90_shape_wide(const fp8r_device_facts *device, const struct fp8r_sm9
         .rows_b = columns / config->share_m,
         .threads = FP8R_SM90_WIDE_THREADS(config->groups),
         .cluster = cluster,
+        .depth = 1,
         .stage_bytes = (rows + columns) * FP8R_SM90_BLOCK_K,
         .tile_m = rows * config->share_m,
         .tile_n = columns * config->share_n,
