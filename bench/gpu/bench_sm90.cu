@@ -168,18 +168,22 @@ BENCH_API int bench_floor(const void *in, int64_t bytes, void *out, int64_t out_
 
 /* ---- The producer: writes `a` after the kernels before it are complete --------------------------------------------- */
 
-static __global__ void __launch_bounds__(256) producer_kernel(const uint4 *from, uint4 *to, int64_t count)
+/* early: lets the next kernel start before its own wait, as a kernel may whose dependents wait before they read. */
+static __global__ void __launch_bounds__(256) producer_kernel(const uint4 *from, uint4 *to, int64_t count, int early)
 {
     const int64_t i = blockIdx.x * (int64_t)256 + threadIdx.x;
+    if (early)
+        asm volatile("griddepcontrol.launch_dependents;");
     asm volatile("griddepcontrol.wait;" ::: "memory");
-    asm volatile("griddepcontrol.launch_dependents;");
+    if (!early)
+        asm volatile("griddepcontrol.launch_dependents;");
     if (i < count)
         to[i] = from[i];
 }
 
-BENCH_API int bench_producer(const void *from, void *to, int64_t bytes, int dependent, void *stream)
+BENCH_API int bench_producer(const void *from, void *to, int64_t bytes, int dependent, int early, void *stream)
 {
     int64_t count = bytes / 16;
-    void *parameters[] = {&from, &to, &count};
+    void *parameters[] = {&from, &to, &count, &early};
     return launch((const void *)producer_kernel, (int)((count + 255) / 256), 256, parameters, dependent, stream);
 }

@@ -12,7 +12,8 @@
 enum {
     FP8R_SM90_WEIGHTS_STATIC = 1 << 0, /* b may be read before the kernels in front of this one are complete */
     FP8R_SM90_OUT_VECTORS = 1 << 1,    /* out's address and pitches allow stores of 4 elements */
-    FP8R_SM90_OUT_TILES = 1 << 2       /* out's address and pitches allow stores by the copy engine */
+    FP8R_SM90_OUT_TILES = 1 << 2,      /* out's address and pitches allow stores by the copy engine */
+    FP8R_SM90_RECEIVE_IN_STAGES = 1 << 3 /* skinny: partial sums take the place of the stages */
 };
 
 struct fp8r_sm90_args {

@@ -149,7 +149,7 @@ static bool encode_out(encoder encode, CUtensorMap *map, const fp8r_problem *pro
                   CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 
-static int32_t out_flags(const struct fp8r_sm90_plan *plan)
+static int32_t flags_of(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_shape *shape)
 {
     const fp8r_operand *out = &plan->problem.out;
     int32_t flags = plan->problem.flags & FP8R_WEIGHTS_STATIC ? FP8R_SM90_WEIGHTS_STATIC : 0;
@@ -158,6 +158,8 @@ static int32_t out_flags(const struct fp8r_sm90_plan *plan)
     if (plan->config->family == FP8R_SM90_WIDE && plan->config->split == 1 && out->align_bytes >= 16 &&
         fp8r_dtype_bytes(out->dtype) == 2)
         flags |= FP8R_SM90_OUT_TILES;
+    if (shape->receive_in_stages)
+        flags |= FP8R_SM90_RECEIVE_IN_STAGES;
     return flags;
 }
 
@@ -209,7 +211,7 @@ static void fill_args(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_
     args->b_batch = problem->b.batch_stride != 0;
     args->out_dtype = problem->out.dtype;
     args->bias_dtype = problem->bias.dtype;
-    args->flags = out_flags(plan);
+    args->flags = flags_of(plan, shape);
     args->split = plan->config->split;
     args->inner = plan->config->inner;
     args->share_m = plan->config->share_m;

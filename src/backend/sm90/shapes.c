@@ -12,7 +12,8 @@ enum { SHARED_SM_BYTES = 233472, SHARED_SYSTEM_BYTES = 1024, ALIGN_BYTES = 1024 
 /* Full and empty barriers, the one of the reduction, two pairs of the scales. */
 enum { BARRIERS_BYTES = 16 * FP8R_SM90_STAGES_MAX + 64 };
 
-enum { SKINNY_ROWS_MIN = 16, SKINNY_ROWS_MAX = 256, SKINNY_UNIT_BYTES = 512 };
+enum { SKINNY_ROWS_MIN = 16, SKINNY_ROWS_MAX = 256, SKINNY_UNIT_BYTES = 512,
+       SKINNY_RECEIVE_APART_MAX = 16384 };
 
 static int64_t divide_up(int64_t value, int64_t by)
 {
@@ -57,10 +58,10 @@ static int skinny_rows_max(const struct fp8r_sm90_config *config, int tokens, bo
     return at_most(FP8R_SM90_SKINNY_GROUPS(tokens, promote) / config->inner * 64, SKINNY_ROWS_MAX);
 }
 
-/* Stages that a consumer can make use of: it holds on to one until it has the next, so that each segment needs two. */
+/* Fewest stages: a consumer holds on to one until it has the next, so that each segment needs two. */
 static int skinny_stages_worth(const struct fp8r_sm90_config *config)
 {
-    return config->inner > 2 ? 2 * config->inner : 4;
+    return config->inner > 1 ? 2 * config->inner : 3;
 }
 
 /* Blocks of K a stage: a load costs the thread that asks for it some 200 cycles, however much it brings. More than one
@@ -71,8 +72,10 @@ static int skinny_depth(const struct fp8r_sm90_config *config, int64_t k, int bl
     const int64_t blocks = divide_up(k, FP8R_SM90_BLOCK_K), segments = config->split * config->inner;
     if (k % FP8R_SM90_BLOCK_K != 0 || blocks % segments != 0 || rows % 8 != 0 || config->share_n > 1)
         return 1;
+    const int enough_bytes = blocks / segments >= 16 ? 16384 : 8192;
     for (int depth = FP8R_SM90_SKINNY_DEPTH_MAX; depth > 1; --depth)
-        if (blocks / segments % depth == 0 && depth * block_bytes * skinny_stages_worth(config) <= room_bytes)
+        if (blocks / segments % depth == 0 && depth * rows * FP8R_SM90_BLOCK_K <= enough_bytes &&
+            depth * block_bytes * skinny_stages_worth(config) <= room_bytes)
             return depth;
     return 1;
 }
@@ -85,7 +88,8 @@ static bool skinny_layout(const struct fp8r_sm90_config *config, int64_t k, int 
     const int units = (rows + 15) / 16 * (tokens / 8), segments = config->split * config->inner;
     const int receive = segments > 1 ? (int)divide_up(units, config->split) * segments * SKINNY_UNIT_BYTES : 0;
     const int scales = (2 * SKINNY_ROWS_MAX + tokens) * (int)sizeof(float);
-    const int fixed = receive + scales + BARRIERS_BYTES;
+    shape->receive_in_stages = receive > SKINNY_RECEIVE_APART_MAX;
+    const int fixed = (shape->receive_in_stages ? 0 : receive) + scales + BARRIERS_BYTES;
     const int room_bytes = SHARED_SM_BYTES / config->room - SHARED_SYSTEM_BYTES - ALIGN_BYTES - fixed;
     shape->rows = shape->rows_b = rows;
     shape->threads = FP8R_SM90_SKINNY_THREADS(groups * config->inner);
@@ -101,16 +105,21 @@ static bool skinny_layout(const struct fp8r_sm90_config *config, int64_t k, int 
     shape->stages = at_most(room_bytes / shape->stage_bytes / config->inner * config->inner, wanted);
     if (shape->stages == 0 || shape->stages < at_most(wanted, skinny_stages_worth(config)))
         return false;
-    shape->receive_offset = shape->stages * shape->stage_bytes;
-    shape->scales_offset = shape->receive_offset + receive;
+    int end = shape->stages * shape->stage_bytes;
+    shape->receive_offset = shape->receive_in_stages ? 0 : end;
+    if (!shape->receive_in_stages)
+        end += receive;
+    else if (end < receive)
+        end = (int)round_up(receive, 16);
+    shape->scales_offset = end;
     shape->barriers_offset = shape->scales_offset + scales;
-    shape->shared_bytes = shape->receive_offset + fixed + ALIGN_BYTES;
+    shape->shared_bytes = shape->barriers_offset + BARRIERS_BYTES + ALIGN_BYTES;
     /* The last block's absent rows are read, too: they must lie inside. */
     const int read_end = (shape->stages - 1) * shape->stage_bytes + (shape->depth - 1) * shape->weight_bytes +
                          groups * 64 * FP8R_SM90_BLOCK_K + ALIGN_BYTES;
     if (shape->shared_bytes < read_end)
         shape->shared_bytes = read_end;
-    return shape->shared_bytes <= SHARED_SM_BYTES - SHARED_SYSTEM_BYTES;
+    return shape->shared_bytes <= SHARED_SM_BYTES / config->room - SHARED_SYSTEM_BYTES;
 }
 
 int fp8r_sm90_skinny_widest(const struct fp8r_sm90_config *config, const fp8r_problem *problem)
@@ -135,7 +144,7 @@ static int64_t skinny_rows(const struct fp8r_sm90_config *config, const fp8r_pro
                            int64_t waves)
 {
     const int64_t tiles = clusters * config->share_n * waves / problem->batch;
-    const int64_t rows = round_up(divide_up(problem->n, tiles > 1 ? tiles : 1), 8);
+    const int64_t rows = round_up(divide_up(problem->n, tiles > 1 ? tiles : 1), 4);
     return rows < SKINNY_ROWS_MIN ? SKINNY_ROWS_MIN : rows;
 }
 

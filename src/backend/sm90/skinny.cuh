@@ -264,6 +264,14 @@ __global__ void __launch_bounds__(FP8R_SM90_SKINNY_THREADS(FP8R_SM90_SKINNY_GROU
                                       8 * j, scale_a + 8 * j);
             }
         } else {
+            if (args.flags & FP8R_SM90_RECEIVE_IN_STAGES) { /* nobody may still be reading them */
+                if (args.split > 1) {
+                    cluster_arrive();
+                    cluster_wait();
+                } else {
+                    named_barrier_sync(1, consumers * 32);
+                }
+            }
             skinny_send<TOKENS>(&args, &place, row_warp, inner, sums[0], memory_pointer, memory, received);
             named_barrier_sync(1, consumers * 32);
             if (args.split > 1)

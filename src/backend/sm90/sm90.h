@@ -46,6 +46,7 @@ struct fp8r_sm90_shape {
     int32_t depth;          /* skinny: blocks of K a stage */
     int32_t weight_bytes;   /* skinny: of one block of K in shared memory */
     int32_t threads, shared_bytes, cluster, clusters_resident;
+    bool receive_in_stages; /* skinny: partial sums take the place of the stages, after one more barrier */
     int32_t stages, stage_bytes, receive_offset, scales_offset, barriers_offset;
     int32_t tile_m, tile_n; /* rows and columns of out that one cluster makes */
     int32_t raster, segments;
