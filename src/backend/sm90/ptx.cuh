@@ -138,13 +138,32 @@ FP8R_DEVICE void cluster_wait()
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-/* Writes 16 bytes into a block of the cluster; its barrier counts them. Both are addresses from cluster_address. */
-FP8R_DEVICE void cluster_store(uint32_t address, float4 value, uint32_t barrier)
+/* Writes 16 bytes into a block of the cluster; its barrier counts them. Both are addresses from cluster_address. The
+ * barrier is updated for every 16 bytes, one after the other: good for a few KB only. */
+FP8R_DEVICE void cluster_store_counted(uint32_t address, float4 value, uint32_t barrier)
 {
     asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(
                      address),
                  "f"(value.x), "f"(value.y), "f"(value.z), "f"(value.w), "r"(barrier)
                  : "memory");
+}
+
+/* The same without a count: follow all of a warp's stores by barrier_arrive_release. */
+FP8R_DEVICE void cluster_store(uint32_t address, float4 value)
+{
+    asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(value.x), "f"(value.y),
+                 "f"(value.z), "f"(value.w)
+                 : "memory");
+}
+
+/* Tells blocks first .. first + count - 1 that what this warp stored to them is there. */
+FP8R_DEVICE void barrier_arrive_release(uint32_t barrier, int first, int count)
+{
+    __syncwarp();
+    if ((int)(threadIdx.x % 32) < count)
+        asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(
+                         cluster_address(barrier, first + threadIdx.x % 32))
+                     : "memory");
 }
 
 /* ---- The bulk copy engine ---------------------------------------------------------------------------------------- */

@@ -72,10 +72,10 @@ static int skinny_depth(const struct fp8r_sm90_config *config, int64_t k, int bl
     const int64_t blocks = divide_up(k, FP8R_SM90_BLOCK_K), segments = config->split * config->inner;
     if (k % FP8R_SM90_BLOCK_K != 0 || blocks % segments != 0 || rows % 8 != 0 || config->share_n > 1)
         return 1;
-    const int enough_bytes = blocks / segments >= 16 ? 16384 : 8192;
+    /* Few deep stages are worse than many flat ones. */
+    const int stages = skinny_stages_worth(config) > 5 ? skinny_stages_worth(config) : 5;
     for (int depth = FP8R_SM90_SKINNY_DEPTH_MAX; depth > 1; --depth)
-        if (blocks / segments % depth == 0 && depth * rows * FP8R_SM90_BLOCK_K <= enough_bytes &&
-            depth * block_bytes * skinny_stages_worth(config) <= room_bytes)
+        if (blocks / segments % depth == 0 && depth * block_bytes * stages <= room_bytes)
             return depth;
     return 1;
 }
@@ -144,7 +144,9 @@ static int64_t skinny_rows(const struct fp8r_sm90_config *config, const fp8r_pro
                            int64_t waves)
 {
     const int64_t tiles = clusters * config->share_n * waves / problem->batch;
-    const int64_t rows = round_up(divide_up(problem->n, tiles > 1 ? tiles : 1), 4);
+    const int64_t blocks = problem->k / FP8R_SM90_BLOCK_K / (config->split * config->inner);
+    /* Stages of several blocks of K take rows by eights: worth it where K is long. */
+    const int64_t rows = round_up(divide_up(problem->n, tiles > 1 ? tiles : 1), blocks >= 16 ? 8 : 4);
     return rows < SKINNY_ROWS_MIN ? SKINNY_ROWS_MIN : rows;
 }
 

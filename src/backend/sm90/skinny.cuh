@@ -94,6 +94,12 @@ FP8R_DEVICE void skinny_produce(const struct fp8r_sm90_args *args, const struct 
     }
 }
 
+/* Partial sums of few tokens are counted as they arrive; of many, each warp says when its own are all there. */
+template <int TOKENS> FP8R_DEVICE constexpr bool skinny_counts()
+{
+    return TOKENS <= 16;
+}
+
 /* Sends every unit of this warp to the block that adds it up. */
 template <int TOKENS>
 FP8R_DEVICE void skinny_send(const struct fp8r_sm90_args *args, const struct skinny_place *place, int warp, int inner,
@@ -101,11 +107,10 @@ FP8R_DEVICE void skinny_send(const struct fp8r_sm90_args *args, const struct ski
                              uint32_t received)
 {
     const int lane = threadIdx.x % 32, per_warp = (args->m + 7) / 8, segments = args->split * args->inner;
-    if (warp * 16 >= args->rows)
-        return;
+    const int first_rank = place->share_rank * args->split;
 #pragma unroll
     for (int j = 0; j < TOKENS / 8; ++j) {
-        if (j < per_warp) {
+        if (j < per_warp && warp * 16 < args->rows) {
             const int unit = warp * per_warp + j, owner = unit % args->split;
             const uint32_t at = args->receive_offset +
                                 (unit / args->split * segments + place->segment + inner) * 512 + lane * 16;
@@ -113,11 +118,16 @@ FP8R_DEVICE void skinny_send(const struct fp8r_sm90_args *args, const struct ski
             if (args->split == 1) {
                 *(float4 *)(memory + at) = part;
             } else {
-                const uint32_t rank = owner + place->share_rank * args->split;
-                cluster_store(cluster_address(memory_address + at, rank), part, cluster_address(received, rank));
+                const uint32_t remote = cluster_address(memory_address + at, first_rank + owner);
+                if (skinny_counts<TOKENS>())
+                    cluster_store_counted(remote, part, cluster_address(received, first_rank + owner));
+                else
+                    cluster_store(remote, part);
             }
         }
     }
+    if (args->split > 1 && !skinny_counts<TOKENS>())
+        barrier_arrive_release(received, first_rank, args->split);
 }
 
 /* Adds up this block's units and stores the results. A warp's units lie in one row of units, as far as they go round. */
@@ -197,9 +207,9 @@ __global__ void __launch_bounds__(FP8R_SM90_SKINNY_THREADS(FP8R_SM90_SKINNY_GROU
             barrier_init(pipe.empty + 8 * lane, row_warps * args.share_n);
         }
         if (lane == 0)
-            barrier_init(received, 1);
+            barrier_init(received, skinny_counts<TOKENS>() ? 1 : consumers * args.split);
         barrier_init_fence();
-        if (lane == 0 && args.split > 1)
+        if (lane == 0 && args.split > 1 && skinny_counts<TOKENS>())
             barrier_expect(received, skinny_owned_units(&args, place.k_rank) * args.split * args.inner * 512);
     } else if (warp == consumers + 1 && lane == 0) {
         tma_prefetch_map(&args.map_b);

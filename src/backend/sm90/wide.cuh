@@ -167,30 +167,33 @@ FP8R_DEVICE void store_tiles(const struct fp8r_sm90_args *args, const float *sum
     }
 }
 
-/* Units of a split's reduction: 16 rows and 16 columns of out, 1024 bytes; owned as in the skinny family. */
+/* Units of a split's reduction: 16 rows and 16 columns of out, 1024 bytes; owned as in the skinny family. The partial
+ * sums take the place of the stages; scale_a: of the tile's rows, in shared memory. */
 template <int TILES, int COLUMNS, int GROUPS>
 FP8R_DEVICE void wide_reduce(const struct fp8r_sm90_args *args, const struct wide_place *place,
                              const struct wide_tile *tile, const float (&sums)[TILES][COLUMNS / 2], uint8_t *memory,
-                             uint32_t memory_address, uint32_t received, const float *scale_b, const float *bias)
+                             uint32_t memory_address, uint32_t received, const float *scale_b, const float *bias,
+                             const float *scale_a)
 {
     constexpr int per_row = COLUMNS / 16, units = GROUPS * 4 * TILES * per_row;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    cluster_arrive(); /* the partial sums take the place of the stages: nobody may still be reading those */
+    const int first_rank = args->split * (place->m_rank + args->share_m * place->n_rank);
+    cluster_arrive(); /* nobody may still be reading stages; and scale_a is there */
     cluster_wait();
 #pragma unroll
     for (int i = 0; i < TILES; ++i) {
 #pragma unroll
         for (int j = 0; j < per_row; ++j) {
-            const int unit = (warp * TILES + i) * per_row + j, owner = unit % args->split;
+            const int unit = (warp * TILES + i) * per_row + j;
             const uint32_t at =
                 memory_address + (unit / args->split * args->split + place->k_rank) * 1024 + lane * 16;
-            const uint32_t rank = owner + args->split * (place->m_rank + args->share_m * place->n_rank);
-            const uint32_t remote = cluster_address(at, rank), barrier = cluster_address(received, rank);
+            const uint32_t remote = cluster_address(at, first_rank + unit % args->split);
             const float *s = &sums[i][8 * j];
-            cluster_store(remote, make_float4(s[0], s[1], s[2], s[3]), barrier);
-            cluster_store(remote + 512, make_float4(s[4], s[5], s[6], s[7]), barrier);
+            cluster_store(remote, make_float4(s[0], s[1], s[2], s[3]));
+            cluster_store(remote + 512, make_float4(s[4], s[5], s[6], s[7]));
         }
     }
+    barrier_arrive_release(received, first_rank, args->split);
     barrier_wait_cluster(received, 0);
     for (int unit = place->k_rank + warp * args->split; unit < units; unit += 4 * GROUPS * args->split) {
         const float4 *parts = (const float4 *)memory + (int64_t)(unit / args->split) * args->split * 64 + lane;
@@ -206,11 +209,10 @@ FP8R_DEVICE void wide_reduce(const struct fp8r_sm90_args *args, const struct wid
             }
         }
         const int from = unit / per_row; /* warp and tile that held it */
-        const int m = tile->m + (from / TILES / 4 * TILES + from % TILES) * 64 + from / TILES % 4 * 16;
+        const int row = (from / TILES / 4 * TILES + from % TILES) * 64 + from / TILES % 4 * 16;
         const int column = unit % per_row * 16;
-        const float scale_a[2] = {load_scale_a(args, tile->batch, m + lane / 4),
-                                  load_scale_a(args, tile->batch, m + lane / 4 + 8)};
-        store_straight(args, sum, tile->batch, m, tile->n + column, scale_b + column, bias + column, scale_a);
+        const float scales[2] = {scale_a[row + lane / 4], scale_a[row + lane / 4 + 8]};
+        store_straight(args, sum, tile->batch, tile->m + row, tile->n + column, scale_b + column, bias + column, scales);
     }
 }
 
@@ -238,16 +240,12 @@ __global__ void __launch_bounds__(FP8R_SM90_WIDE_THREADS(GROUPS), 1)
             barrier_init(pipe.full + 8 * stage, 1);
             barrier_init(pipe.empty + 8 * stage, 4 * GROUPS * (args.share_m + args.share_n - 1));
         }
-        barrier_init(received, 1);
+        barrier_init(received, 4 * GROUPS * args.split);
         for (int i = 0; i < 2; ++i) {
             barrier_init(scales_full + 8 * i, 32);
             barrier_init(scales_empty + 8 * i, 4 * GROUPS);
         }
         barrier_init_fence();
-        if (args.split > 1) {
-            constexpr int units = GROUPS * 4 * TILES * (COLUMNS / 16);
-            barrier_expect(received, (units - place.k_rank + args.split - 1) / args.split * args.split * 1024);
-        }
         tma_prefetch_map(&args.map_a);
         tma_prefetch_map(&args.map_b);
     }
@@ -302,8 +300,14 @@ __global__ void __launch_bounds__(FP8R_SM90_WIDE_THREADS(GROUPS), 1)
             const float *const scale_b = scales + count % 2 * (2 * COLUMNS), *const bias = scale_b + COLUMNS;
             barrier_wait(scales_full + 8 * (count % 2), count / 2 & 1);
             if (args.split > 1) {
+                float *const row_scales = (float *)(memory_pointer + args.receive_offset);
+#pragma unroll
+                for (int i = 0; i < TILES; ++i)
+                    if (lane % 4 < 2)
+                        row_scales[(group * TILES + i) * 64 + warp % 4 * 16 + lane / 4 + 8 * (lane % 4)] =
+                            lane % 4 ? scale_a[i][1] : scale_a[i][0];
                 wide_reduce<TILES, COLUMNS, GROUPS>(&args, &place, &tile, sums, memory_pointer, memory, received,
-                                                    scale_b, bias);
+                                                    scale_b, bias, row_scales);
             } else if (args.flags & FP8R_SM90_OUT_TILES) {
 #pragma unroll
                 for (int i = 0; i < TILES; ++i)
