@@ -52,12 +52,15 @@ static bool problem_of(const char *text, fp8r_problem *problem)
     return true;
 }
 
-/* The model's choice; -1: none. */
-BENCH_API int bench_pick(const char *text)
+/* What the model expects of a configuration; negative: it refuses the problem. */
+BENCH_API double bench_expected_us(const char *text, int config)
 {
     const fp8r_device_facts facts = device_facts();
     fp8r_problem problem;
-    return problem_of(text, &problem) ? fp8r_sm90_pick(&facts, &problem) : -1;
+    fp8r_reason reason;
+    if (!problem_of(text, &problem) || !fp8r_sm90_supports(&facts, &problem, config, &reason))
+        return -1.0;
+    return fp8r_sm90_expected_us(&facts, &problem, config);
 }
 
 /* NULL: refused, or a bad text. */

@@ -2,10 +2,11 @@
 """Times the sm90 kernels beside torch and the floor: one CUDA graph a candidate, operands rotating over more than five
 times L2 with weights cold, candidates interleaved in random order every round, median of the rounds.
 
-    speed.py LIBRARY OUT.jsonl sweep|bars|large [--families NxK,...] [--m LIST] [--rounds N] [--configs REGEX]
+    speed.py LIBRARY OUT.jsonl sweep|bars [--families NxK,...] [--m LIST] [--rounds N] [--configs REGEX] [--best N]
 
-sweep: all sm90 configurations against torch and the floor. bars: given configurations, with the chain in which a small
-kernel writes `a` before each product. One JSON object a line: case, candidate, all samples in us.
+sweep: all sm90 configurations against torch and the floor. bars: those that the model likes best, with the chain in
+which a small kernel writes `a` before each product; ratios are medians of paired rounds with 95 % intervals.
+One JSON object a line: case, medians in us, ratios.
 SPDX-License-Identifier: Apache-2.0"""
 import argparse
 import ctypes
@@ -30,11 +31,17 @@ class Library:
         self.c.bench_config_name.restype = ctypes.c_char_p
         self.c.bench_error.restype = ctypes.c_char_p
         self.c.bench_prepare.restype = ctypes.c_void_p
+        self.c.bench_expected_us.restype = ctypes.c_double
         self.names = [self.c.bench_config_name(i).decode() for i in range(self.c.bench_config_count())]
 
     def prepare(self, text, config, dependent):
         plan = self.c.bench_prepare(text.encode(), config, int(dependent))
         return ctypes.c_void_p(plan) if plan else None
+
+    def by_expectation(self, text):
+        """Names of the configurations that take the problem, the model's favourite first."""
+        us = [(self.c.bench_expected_us(text.encode(), i), name) for i, name in enumerate(self.names)]
+        return [name for t, name in sorted(us) if t >= 0]
 
     def shape(self, plan):
         shape = (ctypes.c_int * 4)()
@@ -188,7 +195,7 @@ def sweep(lib, pool, out, args):
                 if not re.search(args.configs, name):
                     continue
                 for dependent in args.dependent:
-                    plan = lib.prepare(f"{m}x{n}x{k}:static", i, dependent)
+                    plan = lib.prepare(f"{m}x{n}x{k}:static{args.options}", i, dependent)
                     if plan is None:
                         continue
                     plans.append(plan)
@@ -223,46 +230,90 @@ def sweep(lib, pool, out, args):
             del graphs, calls
 
 
+def ratio(over, under):
+    """Median of the paired ratios and its 95 % interval, from order statistics."""
+    ratios = sorted(x / y for x, y in zip(over, under))
+    n = len(ratios)
+    low = max(0, int((n - 1.96 * n ** 0.5) / 2))
+    return [round(statistics.median(ratios), 4), round(ratios[low], 4), round(ratios[n - 1 - low], 4)]
+
+
+SETS = [(1, 16), (24, 64), (96, 128), (256, 256), (512, 512), (1024, 2048), (4096, 8192)]
+
+
 def bars(lib, pool, out, args):
+    results = []
     for m in args.m:
         for n, k in args.families:
             if time.time() > args.until:
-                return
-            case = Case(pool, m, n, k)
-            us = expected(case)
-            text = f"{m}x{n}x{k}:static"
-            picked = lib.names[lib.c.bench_pick(text.encode())]
-            names = [c for c in lib.names if re.fullmatch(args.configs, c)] if args.configs else []
-            graphs, plans = {}, []
-            for blocks in (528, 1056, 2112):
-                graphs[f"floor_{blocks}"] = graph_of(case, floor_call(lib, case, blocks, 1), us)
-            for label, row in (("row", True), ("scalar", False)):
-                call = torch_call(case, row)
-                graphs[label] = graph_of(case, call, us)
-                graphs[label + "_chain"] = graph_of(case, chained(lib, case, call, False), us)
-            for name in dict.fromkeys([picked] + names):
-                for dependent in (1, 0):
-                    plan = lib.prepare(text, lib.names.index(name), dependent)
-                    if plan is None:
-                        continue
-                    plans.append(plan)
-                    call = sm90_call(lib, plan, case)
-                    label = name + ("" if dependent else "-pdl")
-                    graphs[label] = graph_of(case, call, us)
-                    graphs[label + "_chain"] = graph_of(case, chained(lib, case, call, dependent), us)
-            samples = measure(graphs, args.rounds)
-            medians = {name: statistics.median(s) for name, s in samples.items()}
-            floor = min(medians[f"floor_{b}"] for b in (528, 1056, 2112))
-            best = min([picked] + names, key=lambda c: medians.get(c + "_chain", 1e9))
-            print(f"{m:5d} {n}x{k} floor {floor:.2f} row {medians['row']:.2f} scalar {medians['scalar']:.2f} pick "
-                  f"{picked} {medians[picked]:.2f} ({medians[picked] / floor:.3f}) best {best} {medians[best]:.2f} "
-                  f"({medians[best] / floor:.3f}) | chain row {medians['row_chain']:.2f} scalar "
-                  f"{medians['scalar_chain']:.2f} pick {medians[picked + '_chain']:.2f} best "
-                  f"{medians[best + '_chain']:.2f} x{medians['row_chain'] / medians[best + '_chain']:.2f}")
-            emit(out, {"m": m, "n": n, "k": k, "mode": "bars", "picked": picked, "samples": samples})
-            for plan in plans:
-                lib.c.bench_destroy(plan)
-            del graphs
+                break
+            results.append(bars_case(lib, pool, out, args, m, n, k))
+    geomean = statistics.geometric_mean
+    for low, high in SETS:
+        part = [r for r in results if low <= r["m"] <= high]
+        if not part:
+            continue
+        text = " ".join(f"{name} {geomean([r[name][0] for r in part]):.3f}" for name in
+                        ("row/pick", "row/best", "scalar/best", "early row/pick", "early row/best", "late row/pick",
+                         "late row/best", "off row/pick"))
+        behind = sum(r["row/pick"][2] < 0.95 or r["scalar/pick"][2] < 0.95 for r in part)
+        print(f"M {low}-{high} ({len(part)} cases): {text}; pick behind 0.95 of a torch mode: {behind}")
+    small = [r for r in results if r["m"] <= 16]
+    for name, some in (("50 MB and more", [r for r in small if r["n"] * r["k"] >= 50e6]),
+                       ("below", [r for r in small if r["n"] * r["k"] < 50e6])):
+        if some:
+            print(f"M 1-16, weights of {name}: pick/floor worst {max(r['pick/floor'][0] for r in some):.3f} mean "
+                  f"{geomean([r['pick/floor'][0] for r in some]):.3f}; best/floor worst "
+                  f"{max(r['best/floor'][0] for r in some):.3f} mean {geomean([r['best/floor'][0] for r in some]):.3f}")
+
+
+def bars_case(lib, pool, out, args, m, n, k):
+    case = Case(pool, m, n, k)
+    us = expected(case)
+    text = f"{m}x{n}x{k}:static"
+    names = lib.by_expectation(text)[:args.best]
+    graphs, plans = {}, []
+    for blocks in (528, 1056, 2112):
+        graphs[f"floor_{blocks}"] = graph_of(case, floor_call(lib, case, blocks, 1), us)
+    for label, row in (("row", True), ("scalar", False)):
+        call = torch_call(case, row)
+        graphs[label] = graph_of(case, call, us)
+        graphs[label + " chain"] = graph_of(case, chained(lib, case, call, False), us)
+    for name in names:
+        plan = lib.prepare(text, lib.names.index(name), True)
+        plans.append(plan)
+        call = sm90_call(lib, plan, case)
+        graphs[name] = graph_of(case, call, us)
+        graphs[name + " late"] = graph_of(case, chained(lib, case, call, True), us)
+        graphs[name + " early"] = graph_of(case, chained(lib, case, call, True, True), us)
+    plan = lib.prepare(text, lib.names.index(names[0]), False)
+    plans.append(plan)
+    graphs["off"] = graph_of(case, chained(lib, case, sm90_call(lib, plan, case), False), us)
+    samples = measure(graphs, args.rounds)
+    medians = {name: round(statistics.median(s), 3) for name, s in samples.items()}
+    floor = min((f"floor_{b}" for b in (528, 1056, 2112)), key=medians.get)
+    pick = names[0]
+    # The best is chosen on the even rounds and judged on the odd ones.
+    even = {name: statistics.median(samples[name][::2]) for name in samples}
+    odd = {name: s[1::2] for name, s in samples.items()}
+    best = {kind: min(names, key=lambda c: even[c + kind]) for kind in ("", " late", " early")}
+    record = {"m": m, "n": n, "k": k, "mode": "bars", "pick": pick, "best": best[""], "best early": best[" early"],
+              "row/pick": ratio(samples["row"], samples[pick]), "scalar/pick": ratio(samples["scalar"], samples[pick]),
+              "pick/floor": ratio(samples[pick], samples[floor]),
+              "row/best": ratio(odd["row"], odd[best[""]]), "scalar/best": ratio(odd["scalar"], odd[best[""]]),
+              "best/floor": ratio(odd[best[""]], odd[floor]),
+              "late row/pick": ratio(samples["row chain"], samples[pick + " late"]),
+              "late row/best": ratio(odd["row chain"], odd[best[" late"] + " late"]),
+              "early row/pick": ratio(samples["row chain"], samples[pick + " early"]),
+              "early row/best": ratio(odd["row chain"], odd[best[" early"] + " early"]),
+              "off row/pick": ratio(samples["row chain"], samples["off"]), "us": medians}
+    emit(out, record)
+    print(f"{m:5d} {n}x{k} floor {medians[floor]:.2f} row {medians['row']:.2f} scalar {medians['scalar']:.2f} pick {pick} "
+          f"{medians[pick]:.2f} best {best['']} {medians[best['']]:.2f}; chain row {medians['row chain']:.2f} late "
+          f"x{record['late row/pick'][0]:.2f} early x{record['early row/pick'][0]:.2f} best x{record['early row/best'][0]:.2f}")
+    for plan in plans:
+        lib.c.bench_destroy(plan)
+    return record
 
 
 def main():
@@ -277,6 +328,9 @@ def main():
     parser.add_argument("--dependent", default="1")
     parser.add_argument("--show", type=int, default=6)
     parser.add_argument("--seconds", type=float, default=1e9)
+    parser.add_argument("--best", type=int, default=4, help="bars: so many of the model's favourites race")
+    parser.add_argument("--commit", default="", help="goes into the record")
+    parser.add_argument("--options", default="", help="sweep: added to the problems of sm90, e.g. :precise")
     args = parser.parse_args()
     args.families = [tuple(map(int, f.split("x"))) for f in args.families.split(",")] if args.families else FAMILIES
     args.m = [int(m) for m in args.m.split(",")]
@@ -295,7 +349,8 @@ def main():
         torch.cuda.synchronize()
     with open(args.out, "a") as out:
         emit(out, {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "command": sys.argv[1:],
-                   "date": time.strftime("%Y-%m-%d")})
+                   "date": time.strftime("%Y-%m-%d"), "commit": args.commit,
+                   "protocol": "graph, operands rotating over 400 MB, interleaved rounds in random order, median"})
         {"sweep": sweep, "bars": bars}[args.mode](lib, pool, out, args)
 
 

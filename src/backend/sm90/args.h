@@ -32,16 +32,15 @@ struct fp8r_sm90_args {
     int32_t flags;
     int32_t split;               /* blocks of the cluster that take a part of K each */
     int32_t inner;               /* skinny: segments of K a block, each for its own warpgroups */
-    int32_t share_m, share_n;    /* cluster tiles: blocks along M share tiles of b, blocks along N tiles of a */
+    int32_t share_m, share_n;    /* wide, cluster tiles: blocks along M share tiles of b, blocks along N tiles of a */
     int32_t tiles_m, tiles_n;    /* cluster tiles a matrix */
     int32_t tiles;               /* cluster tiles in all, batch counted */
     int32_t rows;                /* skinny: rows of b a block */
     int32_t raster;              /* wide: cluster tiles along M that are walked together */
     int32_t segments;            /* wide, promoting: 0 = every block, else so many equal parts of K */
     int32_t stages, stage_bytes;
-    uint32_t share_mask;         /* skinny: the blocks that share tokens with rank 0; 0: none */
     int32_t depth;               /* skinny: blocks of K a stage */
-    int32_t step_x, step_z;      /* skinny: a block of K further along the maps: 128, 0; or 0, 1 where K is another axis */
+    int32_t step_x, step_z;      /* skinny: a block of K along the maps: 128, 0; or 0, 1 where blocks are an axis */
     int32_t weight_bytes;        /* skinny: of one block of K of the weights, in shared memory */
     int32_t receive_offset, scales_offset, barriers_offset; /* bytes in shared memory */
 };

@@ -8,13 +8,13 @@
 #include "backend/sm90/limits.h"
 #include "backend/sm90/shapes.h"
 
-/* skinny_kK_bB_xX_cCR: K segments over B blocks, tokens shared by X blocks, cut for C blocks a multiprocessor of which
- * R would have room. wide_RxC with _mX, _nX: tiles of R rows and C columns of out, tiles of b, of a shared by X blocks;
- * _kK: K segments, each its own block. */
-#define SKINNY(segments_, blocks_, share_, cut_, room_)                                                                \
+/* skinny_kK_bB_cCR: K segments over B blocks, cut for C blocks a multiprocessor of which R would have room.
+ * wide_RxC with _mX, _nX: tiles of R rows and C columns of out, tiles of b, of a shared by X blocks; _kK: K segments,
+ * each its own block. */
+#define SKINNY(segments_, blocks_, cut_, room_)                                                                        \
     {                                                                                                                  \
-        .name = "skinny_k" #segments_ "_b" #blocks_ "_x" #share_ "_c" #cut_ #room_, .family = FP8R_SM90_SKINNY,        \
-        .split = (blocks_), .share_m = 1, .share_n = (share_), .inner = (segments_) / (blocks_), .cut = (cut_),        \
+        .name = "skinny_k" #segments_ "_b" #blocks_ "_c" #cut_ #room_, .family = FP8R_SM90_SKINNY,                     \
+        .split = (blocks_), .share_m = 1, .share_n = 1, .inner = (segments_) / (blocks_), .cut = (cut_),               \
         .room = (room_)                                                                                                \
     }
 #define WIDE(name_, groups_, tiles_, columns_, split_, share_m_, share_n_)                                             \
@@ -124,13 +124,10 @@ bool fp8r_sm90_supports(const fp8r_device_facts *device, const fp8r_problem *pro
 
 const char *fp8r_sm90_class(const fp8r_device_facts *device, const fp8r_problem *problem, int config_index)
 {
-    static const char *const fast[] = {"fast_k1", "fast_k2", "fast_k3", "fast_k4", "fast_k5", "fast_k6",
-                                       "fast_k7", "fast_k8", "fast_k9", "fast_k10", "fast_k11", "fast_k12",
-                                       "fast_k13", "fast_k14", "fast_k15", "fast_k16"};
-    static const char *const precise[] = {
-        "precise_k1", "precise_k2",  "precise_k3",  "precise_k4",  "precise_k5",  "precise_k6",  "precise_k7", "precise_k8",
-        "precise_k9", "precise_k10", "precise_k11", "precise_k12", "precise_k13", "precise_k14", "precise_k15",
-        "precise_k16"};
+    static const char *const fast[] = {"fast_k1", "fast_k2", "fast_k3", "fast_k4",
+                                       "fast_k5", "fast_k6", "fast_k7", "fast_k8"};
+    static const char *const precise[] = {"precise_k1", "precise_k2", "precise_k3", "precise_k4",
+                                          "precise_k5", "precise_k6", "precise_k7", "precise_k8"};
     const struct fp8r_sm90_config *config = &fp8r_sm90_configs[config_index];
     const int segments = fp8r_sm90_segments(config, problem);
     const int split = segments > 1 ? segments : config->split * config->inner;

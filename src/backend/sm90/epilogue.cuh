@@ -100,7 +100,8 @@ FP8R_DEVICE struct swapped_columns swapped_columns_at(const struct fp8r_sm90_arg
     columns.bias[0] = bias[column];
     columns.bias[1] = bias[column + 8];
     if (args->out_dtype == FP8R_DTYPE_FP32) {
-        columns.out = (float *)args->out + batch * args->out_batch + (int64_t)(2 * quarter) * args->out_row + n + column;
+        columns.out =
+            (float *)args->out + batch * args->out_batch + (int64_t)(2 * quarter) * args->out_row + n + column;
         columns.exist[0] = n + column < limit;
         columns.exist[1] = n + column + 8 < limit;
     } else { /* after the transposition lane / 4 counts rows, and the quarter says which four columns */

@@ -73,7 +73,7 @@ static fp8r_status prepare_shapes(const fp8r_device_facts *device, struct fp8r_s
     }
     const bool promote = fp8r_sm90_promotes(config, &plan->problem);
     for (int64_t m = 1; m <= plan->problem.m;) {
-        const int tokens = fp8r_sm90_skinny_tokens(m, config->share_n, promote);
+        const int tokens = fp8r_sm90_skinny_tokens(m, promote);
         struct fp8r_sm90_shape *shape = &plan->shapes[plan->shape_count];
         if (tokens == 0 || !fp8r_sm90_shape_skinny(device, config, &plan->problem, tokens, shape))
             return fp8r_fail(FP8R_ERROR_UNSUPPORTED, "sm90:%s does not fit this device", config->name);
@@ -139,7 +139,8 @@ static bool encode_out(encoder encode, CUtensorMap *map, const fp8r_problem *pro
 {
     const int chunk = FP8R_SM90_WIDE_CHUNK(columns);
     const fp8r_operand *operand = &problem->out;
-    const cuuint64_t row_bytes = 2 * (cuuint64_t)operand->row_stride, batch_bytes = 2 * (cuuint64_t)operand->batch_stride;
+    const cuuint64_t row_bytes = 2 * (cuuint64_t)operand->row_stride;
+    const cuuint64_t batch_bytes = 2 * (cuuint64_t)operand->batch_stride;
     const cuuint64_t extents[3] = {(cuuint64_t)problem->n, (cuuint64_t)problem->m, (cuuint64_t)problem->batch};
     const cuuint64_t pitches[2] = {row_bytes, problem->batch > 1 ? batch_bytes : row_bytes};
     const cuuint32_t box[3] = {(cuuint32_t)chunk, 64, 1}, steps[3] = {1, 1, 1};
@@ -224,9 +225,6 @@ static void fill_args(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_
     args->segments = shape->segments;
     args->stages = shape->stages;
     args->stage_bytes = shape->stage_bytes;
-    args->share_mask = 0;
-    for (int i = 0; i < plan->config->share_n && plan->config->share_n > 1; ++i)
-        args->share_mask |= 1u << i * plan->config->split;
     args->depth = shape->depth;
     args->step_x = shape->depth > 1 ? 0 : FP8R_SM90_BLOCK_K;
     args->step_z = shape->depth > 1 ? 1 : 0;

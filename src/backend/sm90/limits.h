@@ -10,7 +10,7 @@
 #define FP8R_SM90_STAGES_MAX 32
 
 /* Most segments of K. */
-#define FP8R_SM90_SEGMENTS_MAX 16
+#define FP8R_SM90_SEGMENTS_MAX 8
 
 /* ---- Skinny ------------------------------------------------------------------------------------------------------ */
 
@@ -55,10 +55,10 @@
 
 /* Tiles: warpgroups, 64-row tiles a warpgroup, columns. A promoting kernel holds its accumulators twice. */
 #define FP8R_SM90_WIDE_FAST(X)                                                                                         \
-    X(2, 1, 64) X(2, 1, 96) X(2, 1, 112) X(2, 1, 128) X(2, 1, 160) X(2, 1, 176) X(2, 1, 192) X(2, 1, 208)              \
-    X(2, 1, 224) X(2, 1, 256) X(2, 2, 64) X(2, 2, 96) X(2, 2, 112) X(2, 2, 128) X(3, 1, 128) X(3, 1, 192)
+    X(2, 1, 64) X(2, 1, 96) X(2, 1, 128) X(2, 1, 160) X(2, 1, 176) X(2, 1, 192) X(2, 1, 224) X(2, 1, 256)              \
+    X(2, 2, 64) X(2, 2, 112) X(3, 1, 192)
 #define FP8R_SM90_WIDE_PRECISE(X)                                                                                      \
-    X(2, 1, 64) X(2, 1, 96) X(2, 1, 112) X(2, 1, 128) X(2, 1, 160) X(2, 1, 192)
+    X(2, 1, 64) X(2, 1, 96) X(2, 1, 128) X(2, 1, 160) X(2, 1, 176) X(2, 1, 192) X(2, 2, 64)
 /* Those that also take e5m2 for a. */
 #define FP8R_SM90_WIDE_E5M2(X) X(2, 1, 128) X(2, 1, 192)
 

@@ -192,22 +192,13 @@ FP8R_DEVICE void tma_load_multicast(uint32_t to, const CUtensorMap *map, int x, 
                  : "memory");
 }
 
-/* The same two with one more axis: element x of row y of layer z of matrix w. */
+/* tma_load with one more axis: element x of row y of layer z of matrix w. */
 FP8R_DEVICE void tma_load_4d(uint32_t to, const CUtensorMap *map, int x, int y, int z, int w, uint32_t barrier,
                              uint64_t policy)
 {
     asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
                  "[%0], [%1, {%3, %4, %5, %6}], [%2], %7;" ::"r"(to),
                  "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w), "l"(policy)
-                 : "memory");
-}
-
-FP8R_DEVICE void tma_load_4d_multicast(uint32_t to, const CUtensorMap *map, int x, int y, int z, int w,
-                                       uint32_t barrier, uint16_t mask, uint64_t policy)
-{
-    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"
-                 ".L2::cache_hint [%0], [%1, {%3, %4, %5, %6}], [%2], %7, %8;" ::"r"(to),
-                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w), "h"(mask), "l"(policy)
                  : "memory");
 }
 

@@ -43,11 +43,10 @@ static const void *skinny_kernel(int tokens, bool promote, bool e5m2)
     return promote ? fp8r_sm90_skinny_precise(tokens, e5m2) : fp8r_sm90_skinny_fast(tokens, e5m2);
 }
 
-int fp8r_sm90_skinny_tokens(int64_t m, int share, bool promote)
+int fp8r_sm90_skinny_tokens(int64_t m, bool promote)
 {
     for (int i = 0; i < SKINNY_WIDTHS; ++i)
-        if (skinny_widths[i] >= m && skinny_widths[i] % (8 * share) == 0 &&
-            skinny_kernel(skinny_widths[i], promote, false))
+        if (skinny_widths[i] >= m && skinny_kernel(skinny_widths[i], promote, false))
             return skinny_widths[i];
     return 0;
 }
@@ -65,12 +64,11 @@ static int skinny_stages_worth(const struct fp8r_sm90_config *config)
 }
 
 /* Blocks of K a stage: a load costs the thread that asks for it some 200 cycles, however much it brings. More than one
- * block only where they divide the segments, where K has no ragged end (blocks are an axis of their own then) and where
- * nobody loads but a part of the tokens (the parts of one block would not lie together). */
+ * block only where they divide the segments and where K has no ragged end: blocks are an axis of their own then. */
 static int skinny_depth(const struct fp8r_sm90_config *config, int64_t k, int block_bytes, int rows, int room_bytes)
 {
     const int64_t blocks = divide_up(k, FP8R_SM90_BLOCK_K), segments = config->split * config->inner;
-    if (k % FP8R_SM90_BLOCK_K != 0 || blocks % segments != 0 || rows % 8 != 0 || config->share_n > 1)
+    if (k % FP8R_SM90_BLOCK_K != 0 || blocks % segments != 0 || rows % 8 != 0)
         return 1;
     /* Few deep stages are worse than many flat ones. */
     const int stages = skinny_stages_worth(config) > 5 ? skinny_stages_worth(config) : 5;
@@ -129,8 +127,6 @@ int fp8r_sm90_skinny_widest(const struct fp8r_sm90_config *config, const fp8r_pr
     for (int i = 0; i < SKINNY_WIDTHS; ++i) {
         const int tokens = skinny_widths[i];
         struct fp8r_sm90_shape shape;
-        if (tokens % (8 * config->share_n) != 0)
-            continue;
         if (!skinny_kernel(tokens, promote, e5m2) || skinny_rows_max(config, tokens, promote) < SKINNY_ROWS_MIN ||
             !skinny_layout(config, problem->k, tokens, SKINNY_ROWS_MIN, &shape))
             break;
@@ -143,48 +139,57 @@ int fp8r_sm90_skinny_widest(const struct fp8r_sm90_config *config, const fp8r_pr
 static int64_t skinny_rows(const struct fp8r_sm90_config *config, const fp8r_problem *problem, int64_t clusters,
                            int64_t waves)
 {
-    const int64_t tiles = clusters * config->share_n * waves / problem->batch;
+    const int64_t tiles = clusters * waves / problem->batch;
     const int64_t blocks = problem->k / FP8R_SM90_BLOCK_K / (config->split * config->inner);
     /* Stages of several blocks of K take rows by eights: worth it where K is long. */
     const int64_t rows = round_up(divide_up(problem->n, tiles > 1 ? tiles : 1), blocks >= 16 ? 8 : 4);
     return rows < SKINNY_ROWS_MIN ? SKINNY_ROWS_MIN : rows;
 }
 
+int fp8r_sm90_cut_skinny(const struct fp8r_sm90_config *config, const fp8r_problem *problem, int tokens, int clusters,
+                         struct fp8r_sm90_shape *shape)
+{
+    const bool promote = fp8r_sm90_promotes(config, problem);
+    const int64_t widest = skinny_rows_max(config, tokens, promote);
+    /* More turns make smaller blocks: the first that fits has the fewest. */
+    for (int waves = 1;; ++waves) {
+        int64_t rows = skinny_rows(config, problem, clusters, waves);
+        const bool smallest =
+            rows == SKINNY_ROWS_MIN || (int64_t)clusters * waves >= problem->n * problem->batch;
+        if (rows > widest && smallest)
+            rows = widest;
+        if (rows <= widest && skinny_layout(config, problem->k, tokens, (int)rows, shape))
+            return waves;
+        if (smallest)
+            return 0;
+    }
+}
+
 bool fp8r_sm90_shape_skinny(const fp8r_device_facts *device, const struct fp8r_sm90_config *config,
                             const fp8r_problem *problem, int tokens, struct fp8r_sm90_shape *shape)
 {
     const bool promote = fp8r_sm90_promotes(config, problem);
-    const int64_t widest = skinny_rows_max(config, tokens, promote);
-    const int cluster = config->split * config->share_n;
-    int clusters = device->sm_count * config->cut / cluster;
+    int clusters = device->sm_count * config->cut / config->split;
     *shape = (struct fp8r_sm90_shape){.kernel = skinny_kernel(tokens, promote, problem->a.dtype == FP8R_DTYPE_E5M2),
                                       .m_max = tokens,
-                                      .rows_a = tokens / config->share_n,
-                                      .cluster = cluster};
+                                      .rows_a = tokens,
+                                      .cluster = config->split};
     if (!shape->kernel)
         return false;
-    /* More turns make smaller blocks: the first that fits has the fewest. */
-    for (int64_t waves = 1;; ++waves) {
-        int64_t rows = skinny_rows(config, problem, clusters, waves);
-        const bool smallest = rows == SKINNY_ROWS_MIN || clusters * config->share_n * waves >= problem->n * problem->batch;
-        if (rows > widest && smallest)
-            rows = widest;
-        if (rows > widest || !skinny_layout(config, problem->k, tokens, (int)rows, shape)) {
-            if (smallest)
-                return false;
-            continue;
-        }
-        const int resident = fp8r_sm90_clusters_resident(shape->kernel, shape->threads, shape->shared_bytes, cluster);
+    for (;;) {
+        if (!fp8r_sm90_cut_skinny(config, problem, tokens, clusters, shape))
+            return false;
+        const int resident =
+            fp8r_sm90_clusters_resident(shape->kernel, shape->threads, shape->shared_bytes, config->split);
         if (resident == 0)
             return false;
         if (resident >= clusters)
             break;
         clusters = resident; /* once more, for what the device really holds */
-        waves = 0;
     }
     shape->clusters_resident = clusters;
     shape->tile_m = tokens;
-    shape->tile_n = shape->rows * config->share_n;
+    shape->tile_n = shape->rows;
     return true;
 }
 

@@ -31,8 +31,13 @@ bool fp8r_sm90_shape_skinny(const fp8r_device_facts *device, const struct fp8r_s
 bool fp8r_sm90_shape_wide(const fp8r_device_facts *device, const struct fp8r_sm90_config *config,
                           const fp8r_problem *problem, struct fp8r_sm90_shape *shape);
 
-/* Width of the skinny kernel for m rows shared by `share` blocks; 0: none. */
-int fp8r_sm90_skinny_tokens(int64_t m, int share, bool promote);
+/* Rows a block and places in shared memory for `clusters` clusters at a time. Returns in how many turns those take all
+ * of N; 0: it does not fit. No device call. */
+int fp8r_sm90_cut_skinny(const struct fp8r_sm90_config *config, const fp8r_problem *problem, int tokens, int clusters,
+                         struct fp8r_sm90_shape *shape);
+
+/* Width of the skinny kernel for m rows; 0: none. */
+int fp8r_sm90_skinny_tokens(int64_t m, bool promote);
 
 #ifdef __cplusplus
 }

@@ -1,9 +1,9 @@
 /* Small M. The operands are swapped: rows of b (weights) lie on the tensor core's 64-row side, the few rows of a
  * (tokens) on its narrow side, so that no work is wasted on absent tokens. A block owns `rows` rows of b, as many as
  * spread N evenly over the chip, and streams them once. K is cut into segments, each summed by warpgroups of its own:
- * `inner` segments a block, the rest over the blocks of a cluster (split), which can also share the tokens' tiles
- * (share_n). Partial sums go straight from registers to the block that adds them up, in the order of K. Bound by
- * memory: everything here serves to keep loads in flight from the first moment.
+ * `inner` segments a block, the rest over the blocks of a cluster (split). Partial sums go straight from registers to
+ * the block that adds them up, in the order of K. Bound by memory: everything here serves to keep loads in flight from
+ * the first moment.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP8R_SM90_SKINNY_CUH
 #define FP8R_SM90_SKINNY_CUH
@@ -16,18 +16,16 @@ struct skinny_place {
     int batch, n;      /* first row of b */
     int segment;       /* its first segment of K */
     int rounds;        /* stages of its longest segment */
-    int k_rank, share_rank;
+    int k_rank;
 };
 
 /* The grid is blocks of a cluster x clusters along N x batch. */
 FP8R_DEVICE struct skinny_place skinny_locate(const struct fp8r_sm90_args *args)
 {
     struct skinny_place place;
-    const int rank = blockIdx.x;
-    place.share_rank = args->share_n == 1 ? 0 : rank / args->split;
-    place.k_rank = rank - place.share_rank * args->split;
+    place.k_rank = blockIdx.x;
     place.batch = blockIdx.z;
-    place.n = (blockIdx.y * args->share_n + place.share_rank) * args->rows;
+    place.n = blockIdx.y * args->rows;
     place.segment = place.k_rank * args->inner;
     place.rounds = args->rounds[place.k_rank];
     return place;
@@ -55,18 +53,16 @@ FP8R_DEVICE int skinny_owned_units(const struct fp8r_sm90_args *args, int rank)
     return (skinny_units(args) - rank + args->split - 1) / args->split;
 }
 
-/* One thread each keeps the stages full of weights and of tokens: a stage is `depth` blocks of one segment, segments take
- * turns, and in the last round the shorter ones leave theirs out. The copy engine stores one block of K behind the
- * other, each as the tensor core reads it. */
+/* One thread each keeps the stages full of weights and of tokens: a stage is `depth` blocks of one segment, segments
+ * take turns, and in the last round the shorter ones leave theirs out. The copy engine stores one block of K behind
+ * the other, each as the tensor core reads it. */
 template <bool WEIGHTS, int TOKENS>
 FP8R_DEVICE void skinny_produce(const struct fp8r_sm90_args *args, const struct skinny_place *place,
                                 const struct pipeline *pipe)
 {
     const uint32_t bytes = args->depth * (args->rows + TOKENS) * FP8R_SM90_BLOCK_K;
-    const int part = WEIGHTS ? 0 : TOKENS / args->share_n * place->share_rank;
-    const uint16_t mask = (uint16_t)pipe->peers;
     const int batch = WEIGHTS ? args->b_batch * place->batch : args->a_batch * place->batch;
-    uint32_t to = pipe->tiles + (WEIGHTS ? 0 : args->depth * args->weight_bytes + part * FP8R_SM90_BLOCK_K);
+    uint32_t to = pipe->tiles + (WEIGHTS ? 0 : args->depth * args->weight_bytes);
     struct ring ring = {0, 1, 0, 0};
     for (int round = 0; round < place->rounds; ++round) {
         for (int i = place->segment; i < place->segment + args->inner; ++i) {
@@ -78,10 +74,8 @@ FP8R_DEVICE void skinny_produce(const struct fp8r_sm90_args *args, const struct 
                 if (WEIGHTS) {
                     barrier_expect(full, bytes);
                     tma_load_4d(to, &args->map_b, x, place->n, z, batch, full, FP8R_L2_EVICT_FIRST);
-                } else if (args->share_n == 1) {
+                } else {
                     tma_load_4d(to, &args->map_a, x, 0, z, batch, full, FP8R_L2_EVICT_LAST);
-                } else { /* each of the blocks that share the tokens loads its part of them for all */
-                    tma_load_4d_multicast(to, &args->map_a, x, part, z, batch, full, mask, FP8R_L2_EVICT_LAST);
                 }
             }
             to += pipe->stage_bytes;
@@ -107,7 +101,6 @@ FP8R_DEVICE void skinny_send(const struct fp8r_sm90_args *args, const struct ski
                              uint32_t received)
 {
     const int lane = threadIdx.x % 32, per_warp = (args->m + 7) / 8, segments = args->split * args->inner;
-    const int first_rank = place->share_rank * args->split;
 #pragma unroll
     for (int j = 0; j < TOKENS / 8; ++j) {
         if (j < per_warp && warp * 16 < args->rows) {
@@ -118,19 +111,19 @@ FP8R_DEVICE void skinny_send(const struct fp8r_sm90_args *args, const struct ski
             if (args->split == 1) {
                 *(float4 *)(memory + at) = part;
             } else {
-                const uint32_t remote = cluster_address(memory_address + at, first_rank + owner);
+                const uint32_t remote = cluster_address(memory_address + at, owner);
                 if (skinny_counts<TOKENS>())
-                    cluster_store_counted(remote, part, cluster_address(received, first_rank + owner));
+                    cluster_store_counted(remote, part, cluster_address(received, owner));
                 else
                     cluster_store(remote, part);
             }
         }
     }
     if (args->split > 1 && !skinny_counts<TOKENS>())
-        barrier_arrive_release(received, first_rank, args->split);
+        barrier_arrive_release(received, 0, args->split);
 }
 
-/* Adds up this block's units and stores the results. A warp's units lie in one row of units, as far as they go round. */
+/* Adds up this block's units and stores the results. A warp's units lie in one row of units, as far as that goes. */
 FP8R_DEVICE void skinny_collect(const struct fp8r_sm90_args *args, const struct skinny_place *place,
                                 const uint8_t *memory, int warps, int limit, const float *scale_b, const float *bias,
                                 const float *scale_a)
@@ -193,18 +186,17 @@ __global__ void __launch_bounds__(FP8R_SM90_SKINNY_THREADS(FP8R_SM90_SKINNY_GROU
     uint8_t *const memory_pointer = dynamic_memory + (memory - raw);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int row_warps = (args.rows + 63) / 64 * 4, consumers = row_warps * args.inner;
-    const int size = args.split * args.share_n;
     const struct skinny_place place = skinny_locate(&args);
     const uint32_t barriers = memory + args.barriers_offset, received = barriers + 16 * FP8R_SM90_STAGES_MAX;
     const struct pipeline pipe = {memory, barriers, barriers + 8 * FP8R_SM90_STAGES_MAX, args.stages, args.stage_bytes,
                                   args.depth, args.weight_bytes, TOKENS * FP8R_SM90_BLOCK_K,
-                                  args.share_mask << place.k_rank};
+                                  0u};
     const uint32_t tokens_offset = args.depth * args.weight_bytes;
 
     if (warp == consumers) {
         if (lane < args.stages) {
             barrier_init(pipe.full + 8 * lane, 1);
-            barrier_init(pipe.empty + 8 * lane, row_warps * args.share_n);
+            barrier_init(pipe.empty + 8 * lane, row_warps);
         }
         if (lane == 0)
             barrier_init(received, skinny_counts<TOKENS>() ? 1 : consumers * args.split);
@@ -216,7 +208,7 @@ __global__ void __launch_bounds__(FP8R_SM90_SKINNY_THREADS(FP8R_SM90_SKINNY_GROU
         tma_prefetch_map(&args.map_a);
     }
     __syncthreads();
-    if (size > 1)
+    if (args.split > 1)
         cluster_arrive_relaxed(); /* this block's barriers are ready */
 
     if (warp == consumers) {
@@ -224,16 +216,16 @@ __global__ void __launch_bounds__(FP8R_SM90_SKINNY_THREADS(FP8R_SM90_SKINNY_GROU
             grid_wait();
         if (lane == 0)
             skinny_produce<true, TOKENS>(&args, &place, &pipe);
-        if (size > 1)
+        if (args.split > 1)
             cluster_wait();
     } else if (warp > consumers) {
         grid_wait();
-        if (lane == 0)
+        if (lane == 0) {
             grid_release();
-        if (size > 1)
-            cluster_wait();
-        if (lane == 0)
             skinny_produce<false, TOKENS>(&args, &place, &pipe);
+        }
+        if (args.split > 1)
+            cluster_wait();
     } else {
         grid_wait();
         const int inner = warp / row_warps, row_warp = warp % row_warps;
@@ -257,7 +249,7 @@ __global__ void __launch_bounds__(FP8R_SM90_SKINNY_THREADS(FP8R_SM90_SKINNY_GROU
             scale_a[threadIdx.x] = scales.scale_a;
         if (TOKENS > 128 && consumers == 4 && threadIdx.x + 128 < TOKENS)
             scale_a[threadIdx.x + 128] = load_scale_a(&args, place.batch, threadIdx.x + 128);
-        if (size > 1)
+        if (args.split > 1)
             cluster_wait();
         const int limit = min(args.n, place.n + args.rows);
         if (args.split * args.inner == 1) {

@@ -18,7 +18,7 @@ struct fp8r_sm90_config {
     const char *name; /* stable */
     enum fp8r_sm90_family family;
     int split;            /* blocks of a cluster that take a part of K each */
-    int share_m, share_n; /* blocks along M, N that share tiles by multicast */
+    int share_m, share_n; /* wide: blocks along M, N that share tiles by multicast */
     int inner;            /* skinny: segments of K a block; split * inner is part of the numerics class */
     int cut, room;        /* skinny: blocks a multiprocessor that the work is cut for, that shared memory is left for */
     int groups, tiles, columns; /* wide: the tile, see wide.cuh */
@@ -34,7 +34,10 @@ bool fp8r_sm90_supports(const fp8r_device_facts *device, const fp8r_problem *pro
 /* The numerics class: accumulation and split of K; where it must not depend on M, a function of N and K only. */
 const char *fp8r_sm90_class(const fp8r_device_facts *device, const fp8r_problem *problem, int config);
 
-/* The configuration that an analytic model of the device expects to be fastest; -1: none takes the problem. */
+/* What a model of the device expects of a configuration that takes the problem. */
+double fp8r_sm90_expected_us(const fp8r_device_facts *device, const fp8r_problem *problem, int config);
+
+/* The configuration that the model expects to be fastest; -1: none takes the problem. */
 int fp8r_sm90_pick(const fp8r_device_facts *device, const fp8r_problem *problem);
 
 /* One way to cut the product, for products of up to m_max rows. */
