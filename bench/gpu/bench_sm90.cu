@@ -1,6 +1,5 @@
-/* The sm90 kernels, a plain streaming kernel (the floor) and a kernel that writes `a` (the producer in front of a
- * product) behind a C interface, for speed.py. No timing here.
- * SPDX-License-Identifier: Apache-2.0 */
+/* The sm90 kernels, a plain streaming kernel (the floor) and a kernel that writes `a` (the producer in front
+ * of a product) behind a C interface, for speed.py. No timing here. SPDX-License-Identifier: Apache-2.0 */
 #include <cuda_runtime.h>
 #include <stdlib.h>
 
@@ -58,8 +57,7 @@ BENCH_API double bench_expected_us(const char *text, int config)
     const fp8r_device_facts facts = device_facts();
     fp8r_problem problem;
     fp8r_reason reason;
-    if (!problem_of(text, &problem) || !fp8r_sm90_supports(&facts, &problem, config, &reason))
-        return -1.0;
+    if (!problem_of(text, &problem) || !fp8r_sm90_supports(&facts, &problem, config, &reason)) return -1.0;
     return fp8r_sm90_expected_us(&facts, &problem, config);
 }
 
@@ -69,7 +67,8 @@ BENCH_API struct bench_plan *bench_prepare(const char *text, int config, int dep
     const fp8r_device_facts facts = device_facts();
     fp8r_reason reason;
     struct bench_plan *made = (struct bench_plan *)malloc(sizeof *made);
-    if (made && problem_of(text, &made->problem) && fp8r_sm90_supports(&facts, &made->problem, config, &reason) &&
+    if (made && problem_of(text, &made->problem) &&
+        fp8r_sm90_supports(&facts, &made->problem, config, &reason) &&
         fp8r_sm90_prepare(&facts, &made->problem, config, &made->plan) == FP8R_OK) {
         made->plan.dependent_launch = dependent_launch != 0;
         return made;
@@ -93,14 +92,15 @@ BENCH_API void bench_shape(const struct bench_plan *plan, int shape[4])
     shape[3] = s->shared_bytes;
 }
 
-BENCH_API int bench_launch(const struct bench_plan *plan, const void *a, const void *b, void *out, const void *scale_a,
-                           const void *scale_b, const void *bias, void *stream)
+BENCH_API int bench_launch(const struct bench_plan *plan, const void *a, const void *b, void *out,
+                           const void *scale_a, const void *scale_b, const void *bias, void *stream)
 {
     const fp8r_pointers pointers = {sizeof pointers, plan->problem.m, a, b, out, scale_a, scale_b, bias};
     return fp8r_sm90_launch(&plan->plan, &plan->problem, &pointers, stream);
 }
 
-/* ---- The floor: the same bytes, once ----------------------------------------------------------------------------- */
+/* ---- The floor: the same bytes, once
+ * ----------------------------------------------------------------------------- */
 
 enum { FLOOR_THREADS = 256, FLOOR_IN_FLIGHT = 8 };
 
@@ -113,9 +113,10 @@ static __device__ __forceinline__ uint4 stream_load(const uint4 *from)
     return v;
 }
 
-/* Reads `count` vectors and writes `out_count`. The first loads go out before the wait, as static weights allow. */
-static __global__ void __launch_bounds__(FLOOR_THREADS) floor_kernel(const uint4 *in, int64_t count, uint4 *out,
-                                                                     int64_t out_count)
+/* Reads `count` vectors and writes `out_count`. The first loads go out before the wait, as static weights
+ * allow. */
+static __global__ void __launch_bounds__(FLOOR_THREADS)
+    floor_kernel(const uint4 *in, int64_t count, uint4 *out, int64_t out_count)
 {
     const int64_t tile = FLOOR_THREADS * FLOOR_IN_FLIGHT, step = gridDim.x * tile;
     uint4 sum = make_uint4(0, 0, 0, 0);
@@ -143,8 +144,7 @@ static __global__ void __launch_bounds__(FLOOR_THREADS) floor_kernel(const uint4
     for (int64_t i = blockIdx.x * (int64_t)FLOOR_THREADS + threadIdx.x; i < out_count;
          i += (int64_t)gridDim.x * FLOOR_THREADS)
         out[i] = sum;
-    if (out_count == 0 && (sum.x ^ sum.y ^ sum.z ^ sum.w) == 0x12345678u)
-        out[0] = sum;
+    if (out_count == 0 && (sum.x ^ sum.y ^ sum.z ^ sum.w) == 0x12345678u) out[0] = sum;
 }
 
 static int launch(const void *kernel, int blocks, int threads, void **parameters, int dependent, void *stream)
@@ -161,32 +161,34 @@ static int launch(const void *kernel, int blocks, int threads, void **parameters
     return (int)cudaLaunchKernelExC(&config, kernel, parameters);
 }
 
-BENCH_API int bench_floor(const void *in, int64_t bytes, void *out, int64_t out_bytes, int blocks, int dependent,
-                          void *stream)
+BENCH_API int bench_floor(const void *in, int64_t bytes, void *out, int64_t out_bytes, int blocks,
+                          int dependent, void *stream)
 {
     int64_t count = bytes / 16, out_count = out_bytes / 16;
     void *parameters[] = {&in, &count, &out, &out_count};
     return launch((const void *)floor_kernel, blocks, FLOOR_THREADS, parameters, dependent, stream);
 }
 
-/* ---- The producer: writes `a` after the kernels before it are complete --------------------------------------------- */
+/* ---- The producer: writes `a` after the kernels before it are complete
+ * --------------------------------------------- */
 
-/* early: lets the next kernel start before its own wait, as a kernel may whose dependents wait before they read. */
-static __global__ void __launch_bounds__(256) producer_kernel(const uint4 *from, uint4 *to, int64_t count, int early)
+/* early: lets the next kernel start before its own wait, as a kernel may whose dependents wait before they
+ * read. */
+static __global__ void __launch_bounds__(256)
+    producer_kernel(const uint4 *from, uint4 *to, int64_t count, int early)
 {
     const int64_t i = blockIdx.x * (int64_t)256 + threadIdx.x;
-    if (early)
-        asm volatile("griddepcontrol.launch_dependents;");
+    if (early) asm volatile("griddepcontrol.launch_dependents;");
     asm volatile("griddepcontrol.wait;" ::: "memory");
-    if (!early)
-        asm volatile("griddepcontrol.launch_dependents;");
-    if (i < count)
-        to[i] = from[i];
+    if (!early) asm volatile("griddepcontrol.launch_dependents;");
+    if (i < count) to[i] = from[i];
 }
 
-BENCH_API int bench_producer(const void *from, void *to, int64_t bytes, int dependent, int early, void *stream)
+BENCH_API int bench_producer(const void *from, void *to, int64_t bytes, int dependent, int early,
+                             void *stream)
 {
     int64_t count = bytes / 16;
     void *parameters[] = {&from, &to, &count, &early};
-    return launch((const void *)producer_kernel, (int)((count + 255) / 256), 256, parameters, dependent, stream);
+    return launch((const void *)producer_kernel, (int)((count + 255) / 256), 256, parameters, dependent,
+                  stream);
 }

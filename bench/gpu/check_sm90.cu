@@ -1,5 +1,6 @@
-/* Every sm90 configuration against a double-precision reference on the device, element by element: integers exactly,
- * random data within a bound, results of one numerics class bit for bit, nothing written outside of out.
+/* Every sm90 configuration against a double-precision reference on the device, element by element: integers
+ * exactly, random data within a bound, results of one numerics class bit for bit, nothing written outside of
+ * out.
  *
  *     check_sm90 [PROBLEM...]      problem text as in docs/grammar.md; default: the list below
  *
@@ -20,31 +21,70 @@ extern "C" {
 #include "problem/problem.h"
 }
 
-#define CHECK(call)                                                                                                    \
-    do {                                                                                                               \
-        const cudaError_t error_ = (call);                                                                             \
-        if (error_ != cudaSuccess) {                                                                                   \
-            printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(error_));                          \
-            exit(4);                                                                                                   \
-        }                                                                                                              \
+#define CHECK(call)                                                                                          \
+    do {                                                                                                     \
+        const cudaError_t error_ = (call);                                                                   \
+        if (error_ != cudaSuccess) {                                                                         \
+            printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(error_));                \
+            exit(4);                                                                                         \
+        }                                                                                                    \
     } while (0)
 
 static const char *const default_cases[] = {
-    "1x4096x4096:static", "1x64x128", "2x80x144:fp32:bias=fp32", "3x200x4112:bias", "5x1000x1040:fp16:bias=fp16",
-    "8x6144x1024:static", "9x333x2064:ldo=340", "16x4096x14336:static", "17x1001x512:fp32", "23x132x3088:precise",
-    "24x528x1152:a=e5m2", "31x777x4096:tensor:bias=fp32", "32x2048x2048:precise:static", "33x516x640:sa=row:sb=tensor",
-    "48x1024x4096:fp16:static", "50x999x1552:a=e5m2:precise:bias", "64x5376x3584:static", "65x640x2176:sa=tensor:sb=row",
-    "80x1300x400:fp32:ldo=1312", "96x4096x4096:bias:static", "97x257x8208:precise", "127x2000x1280:fp16:bias=fp32",
-    "128x4096x2048:static", "129x1100x1024:bias", "192x1536x2048:static", "200x900x752:a=e5m2", "255x4104x656:fp32:bias",
-    "256x2048x4096:static:bias", "257x1040x1152:precise", "300x777x2064:ldo=779", "383x3000x640:precise:a=e5m2:fp16",
-    "512x5376x1024:static", "513x1999x1168:fp32:ldo=2001", "1000x1504x896:fp16:bias=bf16", "1025x2050x384:bias",
-    "2048x2304x512:static", "2049x1792x512:precise:bias", "4100x520x256:lda=512:ldb=384:ldo=1024",
-    "3*1x512x1024:sb=batch:sa=batch", "128*4x128x512:tensor", "5*17x200x272:bias=fp32:fp32", "4*130x520x640:fp16:static",
-    "3*257x300x1168:sa=batch:sb=row:precise", "7*300x136x512:static:tensor", "1x3x16", "2x1x16:fp32", "300x5x48:fp32",
-    "64x28672x4096:static", "16x21504x5376", "256x28672x512:static",
+    "1x4096x4096:static",
+    "1x64x128",
+    "2x80x144:fp32:bias=fp32",
+    "3x200x4112:bias",
+    "5x1000x1040:fp16:bias=fp16",
+    "8x6144x1024:static",
+    "9x333x2064:ldo=340",
+    "16x4096x14336:static",
+    "17x1001x512:fp32",
+    "23x132x3088:precise",
+    "24x528x1152:a=e5m2",
+    "31x777x4096:tensor:bias=fp32",
+    "32x2048x2048:precise:static",
+    "33x516x640:sa=row:sb=tensor",
+    "48x1024x4096:fp16:static",
+    "50x999x1552:a=e5m2:precise:bias",
+    "64x5376x3584:static",
+    "65x640x2176:sa=tensor:sb=row",
+    "80x1300x400:fp32:ldo=1312",
+    "96x4096x4096:bias:static",
+    "97x257x8208:precise",
+    "127x2000x1280:fp16:bias=fp32",
+    "128x4096x2048:static",
+    "129x1100x1024:bias",
+    "192x1536x2048:static",
+    "200x900x752:a=e5m2",
+    "255x4104x656:fp32:bias",
+    "256x2048x4096:static:bias",
+    "257x1040x1152:precise",
+    "300x777x2064:ldo=779",
+    "383x3000x640:precise:a=e5m2:fp16",
+    "512x5376x1024:static",
+    "513x1999x1168:fp32:ldo=2001",
+    "1000x1504x896:fp16:bias=bf16",
+    "1025x2050x384:bias",
+    "2048x2304x512:static",
+    "2049x1792x512:precise:bias",
+    "4100x520x256:lda=512:ldb=384:ldo=1024",
+    "3*1x512x1024:sb=batch:sa=batch",
+    "128*4x128x512:tensor",
+    "5*17x200x272:bias=fp32:fp32",
+    "4*130x520x640:fp16:static",
+    "3*257x300x1168:sa=batch:sb=row:precise",
+    "7*300x136x512:static:tensor",
+    "1x3x16",
+    "2x1x16:fp32",
+    "300x5x48:fp32",
+    "64x28672x4096:static",
+    "16x21504x5376",
+    "256x28672x512:static",
 };
 
-/* ---- Data -------------------------------------------------------------------------------------------------------- */
+/* ---- Data
+ * -------------------------------------------------------------------------------------------------------- */
 
 enum data_kind { DATA_INTEGERS, DATA_RANDOM, DATA_NAN, DATA_KINDS };
 static const char *const data_names[] = {"integers", "random", "nan"};
@@ -66,20 +106,21 @@ static __device__ uint8_t code_of(bool e5m2, int kind, uint64_t index)
         const uint32_t v = h % 5;
         return (uint8_t)(magnitude[v] | (v > 2 ? 0x80 : 0));
     }
-    if (e5m2)
-        return (uint8_t)((h & 0x80) | (12 + (h >> 8) % 5) << 2 | (h >> 16 & 3));
+    if (e5m2) return (uint8_t)((h & 0x80) | (12 + (h >> 8) % 5) << 2 | (h >> 16 & 3));
     return (uint8_t)((h & 0x80) | (3 + (h >> 8) % 7) << 3 | (h >> 16 & 7));
 }
 
 static __global__ void fill_codes(uint8_t *data, int64_t count, bool e5m2, int kind, uint64_t seed)
 {
-    for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < count; i += (int64_t)gridDim.x * blockDim.x)
+    for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < count;
+         i += (int64_t)gridDim.x * blockDim.x)
         data[i] = code_of(e5m2, kind, i + (seed << 40));
 }
 
 static __global__ void fill_scales(float *data, int64_t count, uint64_t seed)
 {
-    for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < count; i += (int64_t)gridDim.x * blockDim.x)
+    for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < count;
+         i += (int64_t)gridDim.x * blockDim.x)
         data[i] = 0.25f + (float)(hash(i + (seed << 40)) >> 8) / 16777216.0f;
 }
 
@@ -95,20 +136,20 @@ static __device__ void store_as(void *data, int dtype, int64_t index, float valu
 
 static __device__ float load_as(const void *data, int dtype, int64_t index)
 {
-    if (dtype == FP8R_DTYPE_BF16)
-        return __bfloat162float(((const __nv_bfloat16 *)data)[index]);
-    if (dtype == FP8R_DTYPE_FP16)
-        return __half2float(((const __half *)data)[index]);
+    if (dtype == FP8R_DTYPE_BF16) return __bfloat162float(((const __nv_bfloat16 *)data)[index]);
+    if (dtype == FP8R_DTYPE_FP16) return __half2float(((const __half *)data)[index]);
     return ((const float *)data)[index];
 }
 
 static __global__ void fill_bias(void *data, int dtype, int64_t count)
 {
-    for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < count; i += (int64_t)gridDim.x * blockDim.x)
+    for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < count;
+         i += (int64_t)gridDim.x * blockDim.x)
         store_as(data, dtype, i, 8.0f * ((float)(hash(i + (77ull << 40)) >> 8) / 16777216.0f - 0.5f));
 }
 
-/* ---- Reference and comparison ------------------------------------------------------------------------------------ */
+/* ---- Reference and comparison
+ * ------------------------------------------------------------------------------------ */
 
 static __device__ float decode(bool e5m2, uint8_t code)
 {
@@ -123,12 +164,13 @@ static __device__ float decode(bool e5m2, uint8_t code)
 }
 
 /* sums and sums of magnitudes, [batch][m][n]. */
-static __global__ void reference(fp8r_problem p, const uint8_t *a, const uint8_t *b, double *sums, double *magnitudes)
+static __global__ void reference(fp8r_problem p, const uint8_t *a, const uint8_t *b, double *sums,
+                                 double *magnitudes)
 {
     const int64_t n = blockIdx.x * (int64_t)blockDim.x + threadIdx.x, m = blockIdx.y, i = blockIdx.z;
-    if (n >= p.n)
-        return;
-    const uint8_t *ar = a + i * p.a.batch_stride + m * p.a.row_stride, *br = b + i * p.b.batch_stride + n * p.b.col_stride;
+    if (n >= p.n) return;
+    const uint8_t *ar = a + i * p.a.batch_stride + m * p.a.row_stride,
+                  *br = b + i * p.b.batch_stride + n * p.b.col_stride;
     double sum = 0, magnitude = 0;
     for (int64_t k = 0; k < p.k; ++k) {
         const float product = decode(p.a.dtype == FP8R_DTYPE_E5M2, ar[k]) * decode(false, br[k]);
@@ -161,19 +203,18 @@ static __device__ void blame(struct verdict *verdict, int64_t index, float got, 
 }
 
 /* All elements of out's rows, gaps between rows included: those must still be poison. */
-static __global__ void compare(fp8r_problem p, struct data d, bool exact, double tolerance, struct verdict *verdict)
+static __global__ void compare(fp8r_problem p, struct data d, bool exact, double tolerance,
+                               struct verdict *verdict)
 {
     const int64_t n = blockIdx.x * (int64_t)blockDim.x + threadIdx.x, m = blockIdx.y, i = blockIdx.z;
     const int64_t pitch = p.m > 1 ? p.out.row_stride : p.n;
-    if (n >= pitch)
-        return;
+    if (n >= pitch) return;
     const int64_t at = i * p.out.batch_stride + m * p.out.row_stride + n;
     const float got = load_as(d.out, p.out.dtype, at);
     if (n >= p.n) {
         const bool poison = p.out.dtype == FP8R_DTYPE_FP32 ? ((const uint32_t *)d.out)[at] == 0xFFFFFFFFu
                                                            : ((const uint16_t *)d.out)[at] == 0xFFFFu;
-        if (!poison)
-            blame(verdict, at, got, -1.0f);
+        if (!poison) blame(verdict, at, got, -1.0f);
         return;
     }
     const int64_t index = (i * p.m + m) * p.n + n;
@@ -183,10 +224,10 @@ static __global__ void compare(fp8r_problem p, struct data d, bool exact, double
         p.scale_a.dtype ? d.scale_a[i * p.scale_a.batch_stride + m * p.scale_a.row_stride] : 1.0f;
     float want = __fmul_rn(__fmul_rn((float)d.sums[index], scale_b), scale_a);
     if (p.bias.dtype != FP8R_DTYPE_NONE)
-        want = __fadd_rn(want, load_as(d.bias, p.bias.dtype, i * p.bias.batch_stride + n * p.bias.col_stride));
+        want =
+            __fadd_rn(want, load_as(d.bias, p.bias.dtype, i * p.bias.batch_stride + n * p.bias.col_stride));
     if (isnan(want)) {
-        if (!isnan(got))
-            blame(verdict, at, got, want);
+        if (!isnan(got)) blame(verdict, at, got, want);
         return;
     }
     float rounded = want;
@@ -195,25 +236,29 @@ static __global__ void compare(fp8r_problem p, struct data d, bool exact, double
     else if (p.out.dtype == FP8R_DTYPE_FP16)
         rounded = __half2float(__float2half_rn(want));
     if (exact) {
-        if (!(got == rounded))
-            blame(verdict, at, got, rounded);
+        if (!(got == rounded)) blame(verdict, at, got, rounded);
         return;
     }
     /* Both sides are rounded: next to a border by a whole step. */
-    const double unit = p.out.dtype == FP8R_DTYPE_BF16 ? 1.0 / 128 : p.out.dtype == FP8R_DTYPE_FP16 ? 1.0 / 1024 : 1e-6;
-    const double slack = tolerance * d.magnitudes[index] * scale_a * scale_b + unit * fabs((double)want) + 1e-6;
+    const double unit = p.out.dtype == FP8R_DTYPE_BF16   ? 1.0 / 128
+                        : p.out.dtype == FP8R_DTYPE_FP16 ? 1.0 / 1024
+                                                         : 1e-6;
+    const double slack =
+        tolerance * d.magnitudes[index] * scale_a * scale_b + unit * fabs((double)want) + 1e-6;
     if (!(fabs((double)got - (double)rounded) <= slack) && !(isinf(rounded) && got == rounded))
         blame(verdict, at, got, rounded);
 }
 
-static __global__ void compare_bits(const uint8_t *x, const uint8_t *y, int64_t count, struct verdict *verdict)
+static __global__ void compare_bits(const uint8_t *x, const uint8_t *y, int64_t count,
+                                    struct verdict *verdict)
 {
-    for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < count; i += (int64_t)gridDim.x * blockDim.x)
-        if (x[i] != y[i])
-            blame(verdict, i, x[i], y[i]);
+    for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < count;
+         i += (int64_t)gridDim.x * blockDim.x)
+        if (x[i] != y[i]) blame(verdict, i, x[i], y[i]);
 }
 
-/* ---- Cases ------------------------------------------------------------------------------------------------------- */
+/* ---- Cases
+ * ------------------------------------------------------------------------------------------------------- */
 
 static int failures, runs;
 static int by_config[256][2]; /* runs, failures */
@@ -233,8 +278,8 @@ static int64_t extent(int64_t batch, int64_t batch_stride, int64_t rows, int64_t
 static void report(const char *text, const char *config, const char *what, const struct verdict *verdict)
 {
     ++failures;
-    printf("WRONG %s %s %s: %llu elements, first at %llu: got %g, want %g\n", text, config, what, verdict->wrong,
-           verdict->first, (double)verdict->got, (double)verdict->want);
+    printf("WRONG %s %s %s: %llu elements, first at %llu: got %g, want %g\n", text, config, what,
+           verdict->wrong, verdict->first, (double)verdict->got, (double)verdict->want);
 }
 
 static struct verdict judge(struct verdict *on_device)
@@ -256,8 +301,7 @@ static cudaError_t wait_for_kernel()
 {
     for (int i = 0; i < 50000; ++i) {
         const cudaError_t error = cudaStreamQuery(NULL);
-        if (error != cudaErrorNotReady)
-            return error;
+        if (error != cudaErrorNotReady) return error;
         usleep(100);
     }
     return cudaErrorLaunchTimeout;
@@ -277,8 +321,9 @@ static void run_configs(const char *text, const fp8r_device_facts *device, const
                                     problem->scale_a.dtype ? data->scale_a : NULL,
                                     problem->scale_b.dtype ? data->scale_b : NULL,
                                     problem->bias.dtype ? data->bias : NULL};
-    const dim3 grid((unsigned)((problem->out.row_stride > problem->n ? problem->out.row_stride : problem->n) / 128 + 1),
-                    (unsigned)problem->m, (unsigned)problem->batch);
+    const dim3 grid(
+        (unsigned)((problem->out.row_stride > problem->n ? problem->out.row_stride : problem->n) / 128 + 1),
+        (unsigned)problem->m, (unsigned)problem->batch);
     const bool precise = problem->accumulation == FP8R_ACCUMULATE_PRECISE;
     /* The accumulator keeps 13 bits and truncates at every step of 32; promoted, only inside 128. */
     const double tolerance = precise ? 1.0 / 512 : (1.0 + (double)problem->k / 2048) / 512;
@@ -286,8 +331,7 @@ static void run_configs(const char *text, const fp8r_device_facts *device, const
         fp8r_reason reason;
         struct fp8r_sm90_plan plan;
         const char *name = fp8r_sm90_configs[config].name;
-        if (!fp8r_sm90_supports(device, problem, config, &reason))
-            continue;
+        if (!fp8r_sm90_supports(device, problem, config, &reason)) continue;
         if (fp8r_sm90_prepare(device, problem, config, &plan) != FP8R_OK) {
             ++failures;
             printf("WRONG %s %s does not prepare: %s\n", text, name, fp8r_last_error());
@@ -320,7 +364,8 @@ static void run_configs(const char *text, const fp8r_device_facts *device, const
             CHECK(cudaMemcpy(outs[class_count++], data->out, out_bytes, cudaMemcpyDeviceToDevice));
         } else {
             reset(on_device);
-            compare_bits<<<512, 256>>>((const uint8_t *)data->out, (const uint8_t *)outs[known], out_bytes, on_device);
+            compare_bits<<<512, 256>>>((const uint8_t *)data->out, (const uint8_t *)outs[known], out_bytes,
+                                       on_device);
             verdict = judge(on_device);
             if (verdict.wrong) {
                 ++by_config[config][1];
@@ -344,19 +389,18 @@ static void run_case(const char *text, const fp8r_device_facts *device)
     const fp8r_problem *p = &product.problem;
     const int64_t a_bytes = extent(p->batch, p->a.batch_stride, p->m, p->a.row_stride, p->k);
     const int64_t b_bytes = extent(p->batch, p->b.batch_stride, p->n, p->b.col_stride, p->k);
-    const int64_t out_bytes =
-        extent(p->batch, p->out.batch_stride, p->m, p->out.row_stride, p->out.row_stride > p->n ? p->out.row_stride : p->n) *
-        fp8r_dtype_bytes(p->out.dtype);
+    const int64_t out_bytes = extent(p->batch, p->out.batch_stride, p->m, p->out.row_stride,
+                                     p->out.row_stride > p->n ? p->out.row_stride : p->n) *
+                              fp8r_dtype_bytes(p->out.dtype);
     const int64_t scales_a = p->batch * p->m, scales_b = p->batch * p->n, elements = p->batch * p->m * p->n;
-    struct data data = {(uint8_t *)device_bytes(a_bytes), (uint8_t *)device_bytes(b_bytes),
-                        (float *)device_bytes(4 * scales_a), (float *)device_bytes(4 * scales_b),
-                        device_bytes(4 * scales_b), device_bytes(out_bytes), (double *)device_bytes(8 * elements),
-                        (double *)device_bytes(8 * elements)};
+    struct data data = {(uint8_t *)device_bytes(a_bytes),     (uint8_t *)device_bytes(b_bytes),
+                        (float *)device_bytes(4 * scales_a),  (float *)device_bytes(4 * scales_b),
+                        device_bytes(4 * scales_b),           device_bytes(out_bytes),
+                        (double *)device_bytes(8 * elements), (double *)device_bytes(8 * elements)};
     struct verdict *verdict = (struct verdict *)device_bytes(sizeof *verdict);
     fill_scales<<<64, 256>>>(data.scale_a, scales_a, 5);
     fill_scales<<<64, 256>>>(data.scale_b, scales_b, 6);
-    if (p->bias.dtype)
-        fill_bias<<<64, 256>>>(data.bias, p->bias.dtype, scales_b);
+    if (p->bias.dtype) fill_bias<<<64, 256>>>(data.bias, p->bias.dtype, scales_b);
     for (int kind = 0; kind < DATA_KINDS; ++kind) {
         fill_codes<<<1024, 256>>>(data.a, a_bytes, p->a.dtype == FP8R_DTYPE_E5M2, kind, 1);
         fill_codes<<<1024, 256>>>(data.b, b_bytes, false, kind, 2);
@@ -369,7 +413,8 @@ static void run_case(const char *text, const fp8r_device_facts *device)
         CHECK(cudaDeviceSynchronize());
         run_configs(text, device, p, &data, out_bytes, (enum data_kind)kind, verdict);
     }
-    void *const all[] = {data.a, data.b, data.scale_a, data.scale_b, data.bias, data.out, data.sums, data.magnitudes, verdict};
+    void *const all[] = {data.a,   data.b,    data.scale_a,    data.scale_b, data.bias,
+                         data.out, data.sums, data.magnitudes, verdict};
     for (void *memory : all)
         CHECK(cudaFree(memory));
 }

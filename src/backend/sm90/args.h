@@ -10,38 +10,43 @@
 
 /* Bits of fp8r_sm90_args.flags. */
 enum {
-    FP8R_SM90_WEIGHTS_STATIC = 1 << 0, /* b may be read before the kernels in front of this one are complete */
-    FP8R_SM90_OUT_VECTORS = 1 << 1,    /* out's address and pitches allow stores of 4 elements */
-    FP8R_SM90_OUT_TILES = 1 << 2,      /* out's address and pitches allow stores by the copy engine */
+    FP8R_SM90_WEIGHTS_STATIC =
+        1 << 0,                     /* b may be read before the kernels in front of this one are complete */
+    FP8R_SM90_OUT_VECTORS = 1 << 1, /* out's address and pitches allow stores of 4 elements */
+    FP8R_SM90_OUT_TILES = 1 << 2,   /* out's address and pitches allow stores by the copy engine */
     FP8R_SM90_RECEIVE_IN_STAGES = 1 << 3 /* skinny: partial sums take the place of the stages */
 };
 
 struct fp8r_sm90_args {
     CUtensorMap map_a, map_b;
-    CUtensorMap map_out; /* only with FP8R_SM90_OUT_TILES */
+    CUtensorMap map_out;            /* only with FP8R_SM90_OUT_TILES */
     const float *scale_a, *scale_b; /* NULL: 1 */
     const void *bias;               /* NULL: none */
     void *out;
     int64_t scale_a_batch, scale_a_row, scale_b_batch, scale_b_col; /* elements; 0 broadcasts */
     int64_t bias_batch, bias_col, out_batch, out_row;
     int32_t m, n;
-    int32_t segment[FP8R_SM90_SEGMENTS_MAX + 1]; /* first block of K of each segment; then the number of blocks */
-    int32_t rounds[FP8R_SM90_SEGMENTS_MAX]; /* skinny: stages of the longest segment of a block of the cluster */
-    int32_t a_batch, b_batch;    /* 1: the operand has a matrix for each batch item; 0: one for all */
-    int32_t out_dtype, bias_dtype; /* FP8R_DTYPE_* */
+    int32_t
+        segment[FP8R_SM90_SEGMENTS_MAX + 1]; /* first block of K of each segment; then the number of blocks */
+    int32_t
+        rounds[FP8R_SM90_SEGMENTS_MAX]; /* skinny: stages of the longest segment of a block of the cluster */
+    int32_t a_batch, b_batch;           /* 1: the operand has a matrix for each batch item; 0: one for all */
+    int32_t out_dtype, bias_dtype;      /* FP8R_DTYPE_* */
     int32_t flags;
-    int32_t split;               /* blocks of the cluster that take a part of K each */
-    int32_t inner;               /* skinny: segments of K a block, each for its own warpgroups */
-    int32_t share_m, share_n;    /* wide, cluster tiles: blocks along M share tiles of b, blocks along N tiles of a */
-    int32_t tiles_m, tiles_n;    /* cluster tiles a matrix */
-    int32_t tiles;               /* cluster tiles in all, batch counted */
-    int32_t rows;                /* skinny: rows of b a block */
-    int32_t raster;              /* wide: cluster tiles along M that are walked together */
-    int32_t segments;            /* wide, promoting: 0 = every block, else so many equal parts of K */
+    int32_t split; /* blocks of the cluster that take a part of K each */
+    int32_t inner; /* skinny: segments of K a block, each for its own warpgroups */
+    int32_t share_m,
+        share_n; /* wide, cluster tiles: blocks along M share tiles of b, blocks along N tiles of a */
+    int32_t tiles_m, tiles_n; /* cluster tiles a matrix */
+    int32_t tiles;            /* cluster tiles in all, batch counted */
+    int32_t rows;             /* skinny: rows of b a block */
+    int32_t raster;           /* wide: cluster tiles along M that are walked together */
+    int32_t segments;         /* wide, promoting: 0 = every block, else so many equal parts of K */
     int32_t stages, stage_bytes;
-    int32_t depth;               /* skinny: blocks of K a stage */
-    int32_t step_x, step_z;      /* skinny: a block of K along the maps: 128, 0; or 0, 1 where blocks are an axis */
-    int32_t weight_bytes;        /* skinny: of one block of K of the weights, in shared memory */
+    int32_t depth; /* skinny: blocks of K a stage */
+    int32_t step_x,
+        step_z;           /* skinny: a block of K along the maps: 128, 0; or 0, 1 where blocks are an axis */
+    int32_t weight_bytes; /* skinny: of one block of K of the weights, in shared memory */
     int32_t receive_offset, scales_offset, barriers_offset; /* bytes in shared memory */
 };
 

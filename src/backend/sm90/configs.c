@@ -9,18 +9,18 @@
 #include "backend/sm90/shapes.h"
 
 /* skinny_kK_bB_cCR: K segments over B blocks, cut for C blocks a multiprocessor of which R would have room.
- * wide_RxC with _mX, _nX: tiles of R rows and C columns of out, tiles of b, of a shared by X blocks; _kK: K segments,
- * each its own block. */
-#define SKINNY(segments_, blocks_, cut_, room_)                                                                        \
-    {                                                                                                                  \
-        .name = "skinny_k" #segments_ "_b" #blocks_ "_c" #cut_ #room_, .family = FP8R_SM90_SKINNY,                     \
-        .split = (blocks_), .share_m = 1, .share_n = 1, .inner = (segments_) / (blocks_), .cut = (cut_),               \
-        .room = (room_)                                                                                                \
+ * wide_RxC with _mX, _nX: tiles of R rows and C columns of out, tiles of b, of a shared by X blocks; _kK: K
+ * segments, each its own block. */
+#define SKINNY(segments_, blocks_, cut_, room_)                                                              \
+    {                                                                                                        \
+        .name = "skinny_k" #segments_ "_b" #blocks_ "_c" #cut_ #room_, .family = FP8R_SM90_SKINNY,           \
+        .split = (blocks_), .share_m = 1, .share_n = 1, .inner = (segments_) / (blocks_), .cut = (cut_),     \
+        .room = (room_)                                                                                      \
     }
-#define WIDE(name_, groups_, tiles_, columns_, split_, share_m_, share_n_)                                             \
-    {                                                                                                                  \
-        .name = "wide_" name_, .family = FP8R_SM90_WIDE, .split = (split_), .share_m = (share_m_),                     \
-        .share_n = (share_n_), .inner = 1, .groups = (groups_), .tiles = (tiles_), .columns = (columns_)            \
+#define WIDE(name_, groups_, tiles_, columns_, split_, share_m_, share_n_)                                   \
+    {                                                                                                        \
+        .name = "wide_" name_, .family = FP8R_SM90_WIDE, .split = (split_), .share_m = (share_m_),           \
+        .share_n = (share_n_), .inner = 1, .groups = (groups_), .tiles = (tiles_), .columns = (columns_)     \
     }
 
 const struct fp8r_sm90_config fp8r_sm90_configs[] = {
@@ -39,8 +39,7 @@ static const void *wide_kernel(const struct fp8r_sm90_config *config, const fp8r
 
 bool fp8r_sm90_promotes(const struct fp8r_sm90_config *config, const fp8r_problem *problem)
 {
-    if (problem->accumulation == FP8R_ACCUMULATE_PRECISE)
-        return true;
+    if (problem->accumulation == FP8R_ACCUMULATE_PRECISE) return true;
     return fp8r_sm90_segments(config, problem) > 1;
 }
 
@@ -64,8 +63,8 @@ int fp8r_sm90_segments(const struct fp8r_sm90_config *config, const fp8r_problem
 static bool supports_operands(const fp8r_problem *problem, fp8r_reason *reason)
 {
     const int64_t most = INT32_MAX - 512; /* coordinates and rows are 32 bits, tiles may reach past the end */
-    FP8R_REJECT_IF(problem->a.dtype != FP8R_DTYPE_E4M3 && problem->a.dtype != FP8R_DTYPE_E5M2, reason, DTYPE, "a",
-                   problem->a.dtype, 0);
+    FP8R_REJECT_IF(problem->a.dtype != FP8R_DTYPE_E4M3 && problem->a.dtype != FP8R_DTYPE_E5M2, reason, DTYPE,
+                   "a", problem->a.dtype, 0);
     FP8R_REJECT_IF(problem->b.dtype != FP8R_DTYPE_E4M3, reason, DTYPE, "b", problem->b.dtype, 0);
     FP8R_REJECT_IF(problem->layout_a > FP8R_LAYOUT_INNER_PADDED, reason, LAYOUT, "a", 0, 0);
     FP8R_REJECT_IF(problem->layout_b > FP8R_LAYOUT_INNER_PADDED, reason, LAYOUT, "b", 0, 0);
@@ -77,8 +76,10 @@ static bool supports_operands(const fp8r_problem *problem, fp8r_reason *reason)
     FP8R_REJECT_IF(problem->k > most, reason, SHAPE_MAX, "K", problem->k, most);
     /* Pitches of the copy engine end at 2^40 bytes. */
     const int64_t pitch = (int64_t)1 << 39;
-    FP8R_REJECT_IF(problem->a.row_stride >= pitch || problem->a.batch_stride >= pitch, reason, LAYOUT, "a", 0, 0);
-    FP8R_REJECT_IF(problem->b.col_stride >= pitch || problem->b.batch_stride >= pitch, reason, LAYOUT, "b", 0, 0);
+    FP8R_REJECT_IF(problem->a.row_stride >= pitch || problem->a.batch_stride >= pitch, reason, LAYOUT, "a", 0,
+                   0);
+    FP8R_REJECT_IF(problem->b.col_stride >= pitch || problem->b.batch_stride >= pitch, reason, LAYOUT, "b", 0,
+                   0);
     return true;
 }
 
@@ -86,11 +87,13 @@ static bool supports_operands(const fp8r_problem *problem, fp8r_reason *reason)
 static bool supports_count(const fp8r_problem *problem, int64_t rows, int64_t columns, fp8r_reason *reason)
 {
     const int64_t each = (problem->m / rows + 1) * (problem->n / columns + 1) * 16;
-    FP8R_REJECT_IF(problem->batch > INT32_MAX / each, reason, SHAPE_MAX, "batch", problem->batch, INT32_MAX / each);
+    FP8R_REJECT_IF(problem->batch > INT32_MAX / each, reason, SHAPE_MAX, "batch", problem->batch,
+                   INT32_MAX / each);
     return true;
 }
 
-static bool supports_split(const struct fp8r_sm90_config *config, const fp8r_problem *problem, fp8r_reason *reason)
+static bool supports_split(const struct fp8r_sm90_config *config, const fp8r_problem *problem,
+                           fp8r_reason *reason)
 {
     const int64_t least = (config->split * config->inner - 1) * (int64_t)FP8R_SM90_BLOCK_K + 1;
     FP8R_REJECT_IF(problem->k < least, reason, SHAPE_MIN, "K", problem->k, least);
@@ -102,13 +105,11 @@ bool fp8r_sm90_supports(const fp8r_device_facts *device, const fp8r_problem *pro
 {
     (void)device;
     if (config_index == FP8R_CONFIG_ANY) {
-        if (!supports_operands(problem, reason))
-            return false;
+        if (!supports_operands(problem, reason)) return false;
         return fp8r_sm90_pick(device, problem) >= 0 || fp8r_sm90_supports(device, problem, 0, reason);
     }
     const struct fp8r_sm90_config *config = &fp8r_sm90_configs[config_index];
-    if (!supports_operands(problem, reason) || !supports_split(config, problem, reason))
-        return false;
+    if (!supports_operands(problem, reason) || !supports_split(config, problem, reason)) return false;
     if (config->family == FP8R_SM90_SKINNY) {
         const int widest = fp8r_sm90_skinny_widest(config, problem);
         FP8R_REJECT_IF(problem->m > widest, reason, SHAPE_MAX, "M", problem->m, widest);

@@ -1,5 +1,5 @@
-/* From sums to stored results: scale_b, scale_a, bias, each rounded in fp32, then one rounding to out's type. Types of
- * bias and out are uniform branches. Knows fragments and addresses, not tiles.
+/* From sums to stored results: scale_b, scale_a, bias, each rounded in fp32, then one rounding to out's type.
+ * Types of bias and out are uniform branches. Knows fragments and addresses, not tiles.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP8R_SM90_EPILOGUE_CUH
 #define FP8R_SM90_EPILOGUE_CUH
@@ -16,27 +16,28 @@ FP8R_DEVICE float load_bias(const struct fp8r_sm90_args *args, int64_t index)
 {
     if (args->bias_dtype == FP8R_DTYPE_BF16)
         return __bfloat162float(((const __nv_bfloat16 *)args->bias)[index]);
-    if (args->bias_dtype == FP8R_DTYPE_FP16)
-        return __half2float(((const __half *)args->bias)[index]);
+    if (args->bias_dtype == FP8R_DTYPE_FP16) return __half2float(((const __half *)args->bias)[index]);
     return ((const float *)args->bias)[index];
 }
 
 /* One warp copies what `columns` columns from n on need into shared memory; beyond N: neutral values. */
-FP8R_DEVICE void stage_columns(const struct fp8r_sm90_args *args, int batch, int n, int columns, float *scale_b,
-                               float *bias)
+FP8R_DEVICE void stage_columns(const struct fp8r_sm90_args *args, int batch, int n, int columns,
+                               float *scale_b, float *bias)
 {
     for (int i = threadIdx.x % 32; i < columns; i += 32) {
         const bool inside = n + i < args->n;
         scale_b[i] = inside && args->scale_b
                          ? args->scale_b[batch * args->scale_b_batch + (n + i) * args->scale_b_col]
                          : 1.0f;
-        bias[i] = inside && args->bias ? load_bias(args, batch * args->bias_batch + (n + i) * args->bias_col) : 0.0f;
+        bias[i] = inside && args->bias ? load_bias(args, batch * args->bias_batch + (n + i) * args->bias_col)
+                                       : 0.0f;
     }
 }
 
 FP8R_DEVICE float load_scale_a(const struct fp8r_sm90_args *args, int batch, int m)
 {
-    return m < args->m && args->scale_a ? args->scale_a[batch * args->scale_a_batch + m * args->scale_a_row] : 1.0f;
+    return m < args->m && args->scale_a ? args->scale_a[batch * args->scale_a_batch + m * args->scale_a_row]
+                                        : 1.0f;
 }
 
 /* An absent bias is not added: -0 would become +0. */
@@ -67,12 +68,12 @@ FP8R_DEVICE void store_four_halves(uint16_t *to, bool vectors, int exist, uint32
     const uint32_t four[2] = {low, high};
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-        if (i < exist)
-            to[i] = (uint16_t)(four[i / 2] >> 16 * (i % 2));
+        if (i < exist) to[i] = (uint16_t)(four[i / 2] >> 16 * (i % 2));
 }
 
-/* Lanes 2i and 2i+1 hold a pair of columns each of two matrices of 8 columns, in `first` and `second`. Afterwards the
- * even one holds four consecutive columns of the first, the odd one of the second; returns where they start. */
+/* Lanes 2i and 2i+1 hold a pair of columns each of two matrices of 8 columns, in `first` and `second`.
+ * Afterwards the even one holds four consecutive columns of the first, the odd one of the second; returns
+ * where they start. */
 FP8R_DEVICE int widen_pairs(uint32_t first, uint32_t second, uint32_t *low, uint32_t *high)
 {
     const bool odd = threadIdx.x & 1;
@@ -90,8 +91,8 @@ struct swapped_columns {
 };
 
 /* scale_b, bias: of column n; columns from `limit` on are not stored. */
-FP8R_DEVICE struct swapped_columns swapped_columns_at(const struct fp8r_sm90_args *args, int batch, int n, int limit,
-                                                      const float *scale_b, const float *bias)
+FP8R_DEVICE struct swapped_columns swapped_columns_at(const struct fp8r_sm90_args *args, int batch, int n,
+                                                      int limit, const float *scale_b, const float *bias)
 {
     const int lane = threadIdx.x % 32, column = lane / 4, quarter = lane % 4;
     struct swapped_columns columns;
@@ -100,23 +101,25 @@ FP8R_DEVICE struct swapped_columns swapped_columns_at(const struct fp8r_sm90_arg
     columns.bias[0] = bias[column];
     columns.bias[1] = bias[column + 8];
     if (args->out_dtype == FP8R_DTYPE_FP32) {
-        columns.out =
-            (float *)args->out + batch * args->out_batch + (int64_t)(2 * quarter) * args->out_row + n + column;
+        columns.out = (float *)args->out + batch * args->out_batch + (int64_t)(2 * quarter) * args->out_row +
+                      n + column;
         columns.exist[0] = n + column < limit;
         columns.exist[1] = n + column + 8 < limit;
     } else { /* after the transposition lane / 4 counts rows, and the quarter says which four columns */
         const int start = n + (quarter & 1 ? 8 + 2 * (quarter - 1) : 2 * quarter);
-        columns.out = (uint16_t *)args->out + batch * args->out_batch + (int64_t)column * args->out_row + start;
+        columns.out =
+            (uint16_t *)args->out + batch * args->out_batch + (int64_t)column * args->out_row + start;
         columns.exist[0] = limit - start;
         columns.exist[1] = 0;
     }
     return columns;
 }
 
-/* A fragment of 16 columns of out (on the tensor core's row side) and 8 rows from m on, as swapped operands leave it:
- * x, y: column lane / 4, rows 2 (lane % 4) and one more; z, w: column lane / 4 + 8. scale_a: of row m. */
-FP8R_DEVICE void store_swapped(const struct fp8r_sm90_args *args, const struct swapped_columns *columns, float4 sums,
-                               int m, const float *scale_a)
+/* A fragment of 16 columns of out (on the tensor core's row side) and 8 rows from m on, as swapped operands
+ * leave it: x, y: column lane / 4, rows 2 (lane % 4) and one more; z, w: column lane / 4 + 8. scale_a: of row
+ * m. */
+FP8R_DEVICE void store_swapped(const struct fp8r_sm90_args *args, const struct swapped_columns *columns,
+                               float4 sums, int m, const float *scale_a)
 {
     const int lane = threadIdx.x % 32, row = m + lane % 4 * 2;
     const bool biased = args->bias != NULL;
@@ -128,16 +131,12 @@ FP8R_DEVICE void store_swapped(const struct fp8r_sm90_args *args, const struct s
     if (args->out_dtype == FP8R_DTYPE_FP32) {
         float *to = (float *)columns->out + m * args->out_row;
         if (row < args->m) {
-            if (columns->exist[0])
-                to[0] = r00;
-            if (columns->exist[1])
-                to[8] = r10;
+            if (columns->exist[0]) to[0] = r00;
+            if (columns->exist[1]) to[8] = r10;
         }
         if (row + 1 < args->m) {
-            if (columns->exist[0])
-                to[args->out_row] = r01;
-            if (columns->exist[1])
-                to[args->out_row + 8] = r11;
+            if (columns->exist[0]) to[args->out_row] = r01;
+            if (columns->exist[1]) to[args->out_row + 8] = r11;
         }
         return;
     }
@@ -150,10 +149,10 @@ FP8R_DEVICE void store_swapped(const struct fp8r_sm90_args *args, const struct s
                           columns->exist[0], low, high);
 }
 
-/* 16 rows and 16 columns of out, operands not swapped: two fragments of 8 columns; in each x, y: row lane / 4, columns
- * 2 (lane % 4) and one more; z, w: row lane / 4 + 8. scale_a: of the thread's two rows. */
-FP8R_DEVICE void store_straight(const struct fp8r_sm90_args *args, const float4 sums[2], int batch, int m, int n,
-                                const float *scale_b, const float *bias, const float scale_a[2])
+/* 16 rows and 16 columns of out, operands not swapped: two fragments of 8 columns; in each x, y: row lane /
+ * 4, columns 2 (lane % 4) and one more; z, w: row lane / 4 + 8. scale_a: of the thread's two rows. */
+FP8R_DEVICE void store_straight(const struct fp8r_sm90_args *args, const float4 sums[2], int batch, int m,
+                                int n, const float *scale_b, const float *bias, const float scale_a[2])
 {
     const int row = threadIdx.x % 32 / 4, column = threadIdx.x % 4 * 2;
     const bool biased = args->bias != NULL;
@@ -172,8 +171,7 @@ FP8R_DEVICE void store_straight(const struct fp8r_sm90_args *args, const float4 
         const int out_m = m + row + 8 * half;
         const int64_t offset = batch * args->out_batch + (int64_t)out_m * args->out_row;
         if (args->out_dtype == FP8R_DTYPE_FP32) {
-            if (out_m >= args->m)
-                continue;
+            if (out_m >= args->m) continue;
 #pragma unroll
             for (int f = 0; f < 2; ++f) {
                 const int out_n = n + 8 * f + column;
@@ -181,17 +179,16 @@ FP8R_DEVICE void store_straight(const struct fp8r_sm90_args *args, const float4 
                 if ((args->flags & FP8R_SM90_OUT_VECTORS) && out_n + 2 <= args->n) {
                     *(float2 *)to = make_float2(r[half][f][0], r[half][f][1]);
                 } else {
-                    if (out_n < args->n)
-                        to[0] = r[half][f][0];
-                    if (out_n + 1 < args->n)
-                        to[1] = r[half][f][1];
+                    if (out_n < args->n) to[0] = r[half][f][0];
+                    if (out_n + 1 < args->n) to[1] = r[half][f][1];
                 }
             }
             continue;
         }
         uint32_t low, high;
-        const int start = widen_pairs(pack_halves(args->out_dtype, r[half][0][0], r[half][0][1]),
-                                      pack_halves(args->out_dtype, r[half][1][0], r[half][1][1]), &low, &high);
+        const int start =
+            widen_pairs(pack_halves(args->out_dtype, r[half][0][0], r[half][0][1]),
+                        pack_halves(args->out_dtype, r[half][1][0], r[half][1][1]), &low, &high);
         if (out_m < args->m)
             store_four_halves((uint16_t *)args->out + offset + n + start, args->flags & FP8R_SM90_OUT_VECTORS,
                               args->n - n - start, low, high);

@@ -58,7 +58,8 @@ int fp8r_sm90_clusters_resident(const void *kernel, int threads, int shared_byte
         return each * count;
     }
     cudaLaunchAttribute attributes[2];
-    const cudaLaunchConfig_t config = launch_config(&shape, (dim3){(unsigned)size, 1, 1}, attributes, false, NULL);
+    const cudaLaunchConfig_t config =
+        launch_config(&shape, (dim3){(unsigned)size, 1, 1}, attributes, false, NULL);
     return cudaOccupancyMaxActiveClusters(&count, kernel, &config) == cudaSuccess ? count : 0;
 }
 
@@ -86,10 +87,11 @@ static fp8r_status prepare_shapes(const fp8r_device_facts *device, struct fp8r_s
 fp8r_status fp8r_sm90_prepare(const fp8r_device_facts *device, const fp8r_problem *problem, int config,
                               struct fp8r_sm90_plan *plan)
 {
-    struct fp8r_sm90_plan made = {.config = &fp8r_sm90_configs[config], .problem = *problem, .dependent_launch = true};
+    struct fp8r_sm90_plan made = {
+        .config = &fp8r_sm90_configs[config], .problem = *problem, .dependent_launch = true};
     enum cudaDriverEntryPointQueryResult found;
-    const cudaError_t error =
-        cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &made.encode, 12000, cudaEnableDefault, &found);
+    const cudaError_t error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &made.encode, 12000,
+                                                               cudaEnableDefault, &found);
     if (error != cudaSuccess || found != cudaDriverEntryPointSuccess)
         return cuda_failed("cuTensorMapEncodeTiled", error != cudaSuccess ? error : cudaErrorSymbolNotFound);
     FP8R_TRY(prepare_shapes(device, &made));
@@ -103,36 +105,39 @@ struct operand_rows {
     int64_t k, rows, batch, row_stride, batch_stride;
 };
 
-/* A box of box_rows rows of 128 bytes, swizzled so that the tensor core reads it without conflicts. What lies outside
- * reads as zero. */
+/* A box of box_rows rows of 128 bytes, swizzled so that the tensor core reads it without conflicts. What lies
+ * outside reads as zero. */
 static bool encode_operand(encoder encode, CUtensorMap *map, const struct operand_rows *operand, int box_rows)
 {
     const cuuint64_t extents[3] = {(cuuint64_t)operand->k, (cuuint64_t)operand->rows,
                                    operand->batch_stride ? (cuuint64_t)operand->batch : 1};
-    const cuuint64_t pitches[2] = {(cuuint64_t)operand->row_stride,
-                                   (cuuint64_t)(operand->batch_stride ? operand->batch_stride : operand->row_stride)};
+    const cuuint64_t pitches[2] = {
+        (cuuint64_t)operand->row_stride,
+        (cuuint64_t)(operand->batch_stride ? operand->batch_stride : operand->row_stride)};
     const cuuint32_t box[3] = {FP8R_SM90_BLOCK_K, (cuuint32_t)box_rows, 1}, steps[3] = {1, 1, 1};
-    return encode(map, CU_TENSOR_MAP_DATA_TYPE_UINT8, 3, (void *)(uintptr_t)operand->data, extents, pitches, box, steps,
-                  CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+    return encode(map, CU_TENSOR_MAP_DATA_TYPE_UINT8, 3, (void *)(uintptr_t)operand->data, extents, pitches,
+                  box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                  CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 
-/* The same with an axis between rows and batch that counts blocks of K, `depth` of them a box; with depth 1 that axis
- * has extent 1 and K stays whole, so that its ragged end reads as zero. */
-static bool encode_operand_deep(encoder encode, CUtensorMap *map, const struct operand_rows *operand, int box_rows,
-                                int depth)
+/* The same with an axis between rows and batch that counts blocks of K, `depth` of them a box; with depth 1
+ * that axis has extent 1 and K stays whole, so that its ragged end reads as zero. */
+static bool encode_operand_deep(encoder encode, CUtensorMap *map, const struct operand_rows *operand,
+                                int box_rows, int depth)
 {
     const bool whole = depth == 1;
-    const cuuint64_t extents[4] = {(cuuint64_t)(whole ? operand->k : FP8R_SM90_BLOCK_K), (cuuint64_t)operand->rows,
+    const cuuint64_t extents[4] = {(cuuint64_t)(whole ? operand->k : FP8R_SM90_BLOCK_K),
+                                   (cuuint64_t)operand->rows,
                                    (cuuint64_t)(whole ? 1 : operand->k / FP8R_SM90_BLOCK_K),
                                    operand->batch_stride ? (cuuint64_t)operand->batch : 1};
-    const cuuint64_t pitches[3] = {(cuuint64_t)operand->row_stride, FP8R_SM90_BLOCK_K,
-                                   (cuuint64_t)(operand->batch_stride ? operand->batch_stride : operand->row_stride)};
+    const cuuint64_t pitches[3] = {
+        (cuuint64_t)operand->row_stride, FP8R_SM90_BLOCK_K,
+        (cuuint64_t)(operand->batch_stride ? operand->batch_stride : operand->row_stride)};
     const cuuint32_t box[4] = {FP8R_SM90_BLOCK_K, (cuuint32_t)box_rows, (cuuint32_t)depth, 1};
     const cuuint32_t steps[4] = {1, 1, 1, 1};
-    return encode(map, CU_TENSOR_MAP_DATA_TYPE_UINT8, 4, (void *)(uintptr_t)operand->data, extents, pitches, box, steps,
-                  CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+    return encode(map, CU_TENSOR_MAP_DATA_TYPE_UINT8, 4, (void *)(uintptr_t)operand->data, extents, pitches,
+                  box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                  CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 
 static bool encode_out(encoder encode, CUtensorMap *map, const fp8r_problem *problem, void *out, int columns)
@@ -141,7 +146,8 @@ static bool encode_out(encoder encode, CUtensorMap *map, const fp8r_problem *pro
     const fp8r_operand *operand = &problem->out;
     const cuuint64_t row_bytes = 2 * (cuuint64_t)operand->row_stride;
     const cuuint64_t batch_bytes = 2 * (cuuint64_t)operand->batch_stride;
-    const cuuint64_t extents[3] = {(cuuint64_t)problem->n, (cuuint64_t)problem->m, (cuuint64_t)problem->batch};
+    const cuuint64_t extents[3] = {(cuuint64_t)problem->n, (cuuint64_t)problem->m,
+                                   (cuuint64_t)problem->batch};
     const cuuint64_t pitches[2] = {row_bytes, problem->batch > 1 ? batch_bytes : row_bytes};
     const cuuint32_t box[3] = {(cuuint32_t)chunk, 64, 1}, steps[3] = {1, 1, 1};
     return encode(map, CU_TENSOR_MAP_DATA_TYPE_UINT16, 3, out, extents, pitches, box, steps,
@@ -154,13 +160,11 @@ static int32_t flags_of(const struct fp8r_sm90_plan *plan, const struct fp8r_sm9
 {
     const fp8r_operand *out = &plan->problem.out;
     int32_t flags = plan->problem.flags & FP8R_WEIGHTS_STATIC ? FP8R_SM90_WEIGHTS_STATIC : 0;
-    if (out->align_bytes >= 8)
-        flags |= FP8R_SM90_OUT_VECTORS;
+    if (out->align_bytes >= 8) flags |= FP8R_SM90_OUT_VECTORS;
     if (plan->config->family == FP8R_SM90_WIDE && plan->config->split == 1 && out->align_bytes >= 16 &&
         fp8r_dtype_bytes(out->dtype) == 2)
         flags |= FP8R_SM90_OUT_TILES;
-    if (shape->receive_in_stages)
-        flags |= FP8R_SM90_RECEIVE_IN_STAGES;
+    if (shape->receive_in_stages) flags |= FP8R_SM90_RECEIVE_IN_STAGES;
     return flags;
 }
 
@@ -169,10 +173,10 @@ static bool fill_maps(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_
 {
     encoder encode;
     *(void **)&encode = plan->encode;
-    const struct operand_rows a = {pointers->a, problem->k, problem->m, problem->batch, problem->a.row_stride,
-                                   problem->a.batch_stride};
-    const struct operand_rows b = {pointers->b, problem->k, problem->n, problem->batch, problem->b.col_stride,
-                                   problem->b.batch_stride};
+    const struct operand_rows a = {
+        pointers->a, problem->k, problem->m, problem->batch, problem->a.row_stride, problem->a.batch_stride};
+    const struct operand_rows b = {
+        pointers->b, problem->k, problem->n, problem->batch, problem->b.col_stride, problem->b.batch_stride};
     if (plan->config->family == FP8R_SM90_SKINNY)
         return encode_operand_deep(encode, &args->map_a, &a, shape->rows_a, shape->depth) &&
                encode_operand_deep(encode, &args->map_b, &b, shape->rows_b, shape->depth);
@@ -205,7 +209,8 @@ static void fill_args(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_
     for (int i = 0; i <= segments; ++i)
         args->segment[i] = (int32_t)(blocks * i / segments);
     for (int i = 0; i < plan->config->split; ++i) {
-        const int inner = plan->config->inner, own = args->segment[(i + 1) * inner] - args->segment[i * inner];
+        const int inner = plan->config->inner,
+                  own = args->segment[(i + 1) * inner] - args->segment[i * inner];
         args->rounds[i] = (own + inner * shape->depth - 1) / (inner * shape->depth);
     }
     args->a_batch = problem->a.batch_stride != 0;
@@ -234,16 +239,15 @@ static void fill_args(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_
     args->barriers_offset = shape->barriers_offset;
 }
 
-/* Skinny: blocks of a cluster x clusters along N x batch. Wide: so many blocks; without a split those walk over many
- * tiles, with one each makes its own. */
-static dim3 grid_of(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_shape *shape, const fp8r_problem *problem,
-                    const struct fp8r_sm90_args *args)
+/* Skinny: blocks of a cluster x clusters along N x batch. Wide: so many blocks; without a split those walk
+ * over many tiles, with one each makes its own. */
+static dim3 grid_of(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_shape *shape,
+                    const fp8r_problem *problem, const struct fp8r_sm90_args *args)
 {
     if (plan->config->family == FP8R_SM90_SKINNY)
         return (dim3){(unsigned)shape->cluster, (unsigned)args->tiles_n, (unsigned)problem->batch};
     int64_t clusters = args->tiles;
-    if (plan->config->split == 1 && clusters > shape->clusters_resident)
-        clusters = shape->clusters_resident;
+    if (plan->config->split == 1 && clusters > shape->clusters_resident) clusters = shape->clusters_resident;
     return (dim3){(unsigned)(clusters * shape->cluster), 1, 1};
 }
 
@@ -256,10 +260,11 @@ fp8r_status fp8r_sm90_launch(const struct fp8r_sm90_plan *plan, const fp8r_probl
     struct fp8r_sm90_args args;
     fill_args(plan, shape, problem, pointers, &args);
     if (!fill_maps(plan, shape, problem, pointers, &args))
-        return fp8r_fail(FP8R_ERROR_DEVICE, "cuTensorMapEncodeTiled refused an operand of sm90:%s", plan->config->name);
+        return fp8r_fail(FP8R_ERROR_DEVICE, "cuTensorMapEncodeTiled refused an operand of sm90:%s",
+                         plan->config->name);
     cudaLaunchAttribute attributes[2];
-    const cudaLaunchConfig_t config =
-        launch_config(shape, grid_of(plan, shape, problem, &args), attributes, plan->dependent_launch, stream);
+    const cudaLaunchConfig_t config = launch_config(shape, grid_of(plan, shape, problem, &args), attributes,
+                                                    plan->dependent_launch, stream);
     void *parameters[] = {&args};
     const cudaError_t error = cudaLaunchKernelExC(&config, shape->kernel, parameters);
     return error == cudaSuccess ? FP8R_OK : cuda_failed("cudaLaunchKernelExC", error);

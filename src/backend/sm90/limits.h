@@ -12,7 +12,8 @@
 /* Most segments of K. */
 #define FP8R_SM90_SEGMENTS_MAX 8
 
-/* ---- Skinny ------------------------------------------------------------------------------------------------------ */
+/* ---- Skinny
+ * ------------------------------------------------------------------------------------------------------ */
 
 /* Most segments of K inside a block. */
 #define FP8R_SM90_SKINNY_INNER_MAX 4
@@ -21,43 +22,43 @@
 #define FP8R_SM90_SKINNY_DEPTH_MAX 4
 
 /* Most warpgroups a block. Registers are dealt out by warps a scheduler, so that the two extra warps
- * cost as much as a group: 4, 3, 2 groups leave 96, 128, 168 registers a thread, for tokens / 2 accumulators (twice
- * when promoting) and up to 32 others. */
-#define FP8R_SM90_SKINNY_GROUPS(tokens, promote)                                                                       \
-    ((tokens) / 2 * ((promote) ? 2 : 1) <= 64   ? 4                                                                    \
-     : (tokens) / 2 * ((promote) ? 2 : 1) <= 96 ? 3                                                                    \
-                                                : 2)
+ * cost as much as a group: 4, 3, 2 groups leave 96, 128, 168 registers a thread, for tokens / 2 accumulators
+ * (twice when promoting) and up to 32 others. */
+#define FP8R_SM90_SKINNY_GROUPS(tokens, promote)                                                             \
+    ((tokens) / 2 * ((promote) ? 2 : 1) <= 64 ? 4 : (tokens) / 2 * ((promote) ? 2 : 1) <= 96 ? 3 : 2)
 
-/* Two of the widest blocks fit the registers at once where the accumulators are few: the next kernel's blocks can start
- * while this one's run out. */
+/* Two of the widest blocks fit the registers at once where the accumulators are few: the next kernel's blocks
+ * can start while this one's run out. */
 #define FP8R_SM90_SKINNY_RESIDENT(tokens, promote) ((tokens) / 2 * ((promote) ? 2 : 1) <= 16 ? 2 : 1)
 
 /* Consumers, one warp that loads weights, one that loads tokens. */
-#define FP8R_SM90_SKINNY_THREADS(groups) ((groups) * 128 + 64)
+#define FP8R_SM90_SKINNY_THREADS(groups) ((groups)*128 + 64)
 
 /* Widths of the tokens' side; the promoting kernels end where both sets of accumulators no longer fit. */
-#define FP8R_SM90_SKINNY_FAST(X)                                                                                       \
-    X(8) X(16) X(24) X(32) X(48) X(64) X(96) X(128) X(192) X(256)
+#define FP8R_SM90_SKINNY_FAST(X)    X(8) X(16) X(24) X(32) X(48) X(64) X(96) X(128) X(192) X(256)
 #define FP8R_SM90_SKINNY_PRECISE(X) X(8) X(16) X(24) X(32) X(48) X(64) X(96) X(128)
 
-/* ---- Wide -------------------------------------------------------------------------------------------------------- */
+/* ---- Wide
+ * -------------------------------------------------------------------------------------------------------- */
 
 /* Multiplying warpgroups and the one that loads. */
 #define FP8R_SM90_WIDE_THREADS(groups) (((groups) + 1) * 128)
 
-/* Registers a thread after the warpgroups have traded: 65536 are shared out at launch, and the loaders need few. */
+/* Registers a thread after the warpgroups have traded: 65536 are shared out at launch, and the loaders need
+ * few. */
 #define FP8R_SM90_WIDE_REGISTERS(groups)        ((groups) == 2 ? 232 : 160)
 #define FP8R_SM90_WIDE_LOADER_REGISTERS(groups) ((groups) == 2 ? 40 : 32)
 
-/* Columns of out that one store of the copy engine takes: rows of 64 or 32 bytes, swizzled as wide. Twice that would
- * cost the largest tiles their fourth stage. */
+/* Columns of out that one store of the copy engine takes: rows of 64 or 32 bytes, swizzled as wide. Twice
+ * that would cost the largest tiles their fourth stage. */
 #define FP8R_SM90_WIDE_CHUNK(columns) ((columns) % 32 == 0 ? 32 : 16)
 
 /* Tiles: warpgroups, 64-row tiles a warpgroup, columns. A promoting kernel holds its accumulators twice. */
-#define FP8R_SM90_WIDE_FAST(X)                                                                                         \
-    X(2, 1, 64) X(2, 1, 96) X(2, 1, 128) X(2, 1, 160) X(2, 1, 176) X(2, 1, 192) X(2, 1, 224) X(2, 1, 256)              \
-    X(2, 2, 64) X(2, 2, 112) X(3, 1, 192)
-#define FP8R_SM90_WIDE_PRECISE(X)                                                                                      \
+#define FP8R_SM90_WIDE_FAST(X)                                                                               \
+    X(2, 1, 64)                                                                                              \
+    X(2, 1, 96) X(2, 1, 128) X(2, 1, 160) X(2, 1, 176) X(2, 1, 192) X(2, 1, 224) X(2, 1, 256) X(2, 2, 64)    \
+        X(2, 2, 112) X(3, 1, 192)
+#define FP8R_SM90_WIDE_PRECISE(X)                                                                            \
     X(2, 1, 64) X(2, 1, 96) X(2, 1, 128) X(2, 1, 160) X(2, 1, 176) X(2, 1, 192) X(2, 2, 64)
 /* Those that also take e5m2 for a. */
 #define FP8R_SM90_WIDE_E5M2(X) X(2, 1, 128) X(2, 1, 192)

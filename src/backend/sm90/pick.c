@@ -1,6 +1,6 @@
-/* What each configuration is expected to take, from a few rates of the device, and the least of them. A model for
- * problems that nobody measured; it calls nothing. Its constants are fitted to sweeps on an H200: over 99 problems of
- * eleven families the choice costs 1 to 2 % more than the best one, 25 % at worst.
+/* What each configuration is expected to take, from a few rates of the device, and the least of them. A model
+ * for problems that nobody measured; it calls nothing. Its constants are fitted to sweeps on an H200: over 99
+ * problems of eleven families the choice costs 1 to 2 % more than the best one, 25 % at worst.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "backend/sm90/sm90.h"
 
@@ -43,49 +43,54 @@ static int usable_sms(const struct rates *rates, int cluster)
 /* Bytes that must come from memory or go there, once. */
 static double memory_bytes(const fp8r_problem *problem)
 {
-    const double batch = (double)problem->batch, m = (double)problem->m, n = (double)problem->n, k = (double)problem->k;
+    const double batch = (double)problem->batch, m = (double)problem->m, n = (double)problem->n,
+                 k = (double)problem->k;
     return batch * (n * k + m * k + 2.0 * m * n);
 }
 
-/* Start and end of a skinny kernel. Blocks that leave room for the next kernel's hide part of it, as long as what they
- * then hold is most of their work. */
+/* Start and end of a skinny kernel. Blocks that leave room for the next kernel's hide part of it, as long as
+ * what they then hold is most of their work. */
 static double skinny_fixed_us(const struct rates *rates, const struct fp8r_sm90_config *config,
                               const fp8r_problem *problem, int tokens)
 {
     const double weights = (double)problem->batch * (double)problem->n * (double)problem->k / rates->sm_count;
-    if (config->room < 2 * config->cut)
-        return 1.8;
+    if (config->room < 2 * config->cut) return 1.8;
     return config->split == 2 && tokens <= 16 && weights <= 160e3 ? 1.34 : 2.73;
 }
 
-static double skinny_us(const struct rates *rates, const struct fp8r_sm90_config *config, const fp8r_problem *problem)
+static double skinny_us(const struct rates *rates, const struct fp8r_sm90_config *config,
+                        const fp8r_problem *problem)
 {
     const bool promote = problem->accumulation == FP8R_ACCUMULATE_PRECISE;
     const int tokens = fp8r_sm90_skinny_tokens(problem->m, promote), segments = config->split * config->inner;
     const int clusters = usable_sms(rates, config->split) * config->cut / config->split;
     struct fp8r_sm90_shape shape;
     const int waves = fp8r_sm90_cut_skinny(config, problem, tokens, clusters, &shape);
-    if (waves == 0)
-        return 1e30;
+    if (waves == 0) return 1e30;
     const int64_t blocks = divide_up(problem->n, shape.rows) * config->split * problem->batch;
-    const int64_t k_blocks = divide_up(problem->k, FP8R_SM90_BLOCK_K), each_sm = divide_up(blocks, rates->sm_count);
+    const int64_t k_blocks = divide_up(problem->k, FP8R_SM90_BLOCK_K),
+                  each_sm = divide_up(blocks, rates->sm_count);
     const double k = (double)problem->k / config->split;
     const double partial_bytes = 4.0 * shape.rows * tokens;
     /* Absent rows of a 64-row tile are multiplied as well, and few tokens cost as much as 32. */
     const double multiply = 2.0 * (double)(divide_up(shape.rows, 64) * 64) * (tokens < 32 ? 32 : tokens) * k /
                             rates->sm_operations * (double)each_sm;
     const double taken = (double)each_sm * k * (shape.rows + tokens) / 60.7e3;
-    const double chain = 0.203 * (double)k_blocks / segments * waves; /* a consumer's blocks one after the other */
-    const double busy = larger(larger(memory_bytes(problem) / rates->memory_bytes, taken), larger(multiply, chain));
-    const double across = config->split > 1 ? 0.57 + partial_bytes * (config->split - 1) / config->split / 8.9e3 : 0.0;
+    const double chain =
+        0.203 * (double)k_blocks / segments * waves; /* a consumer's blocks one after the other */
+    const double busy =
+        larger(larger(memory_bytes(problem) / rates->memory_bytes, taken), larger(multiply, chain));
+    const double across =
+        config->split > 1 ? 0.57 + partial_bytes * (config->split - 1) / config->split / 8.9e3 : 0.0;
     const double inside = config->inner > 1 ? 0.33 + partial_bytes * config->inner / 57e3 : 0.0;
     const int64_t units = divide_up(shape.rows, 16) * divide_up(tokens, 8);
     const double store = 0.1 * (double)divide_up(units, divide_up(shape.rows, 64) * 4 * segments) * waves;
-    return skinny_fixed_us(rates, config, problem, tokens) + busy + across + inside + store + 0.4 * (waves - 1) +
-           (k_blocks % segments ? 0.4 : 0.0);
+    return skinny_fixed_us(rates, config, problem, tokens) + busy + across + inside + store +
+           0.4 * (waves - 1) + (k_blocks % segments ? 0.4 : 0.0);
 }
 
-static double wide_us(const struct rates *rates, const struct fp8r_sm90_config *config, const fp8r_problem *problem)
+static double wide_us(const struct rates *rates, const struct fp8r_sm90_config *config,
+                      const fp8r_problem *problem)
 {
     const int64_t rows = config->groups * config->tiles * 64, columns = config->columns;
     const int cluster = config->split * config->share_m * config->share_n;
@@ -99,7 +104,8 @@ static double wide_us(const struct rates *rates, const struct fp8r_sm90_config *
     const double tile =
         larger(2.0 * area * k / (rates->sm_operations * efficiency), k * (double)(rows + columns) / 86.7e3);
     const double store = 0.39 + area / 54.9e3;
-    const double exchange = config->split > 1 ? 1.84 + area * 4 * (config->split - 1) / config->split / 16.5e3 : 0.0;
+    const double exchange =
+        config->split > 1 ? 1.84 + area * 4 * (config->split - 1) / config->split / 16.5e3 : 0.0;
     const double shared = waves > 1 && config->share_m * config->share_n > 1 ? 2.3 : 0.0;
     return 2.5 + store + exchange + shared +
            larger(memory_bytes(problem) / rates->memory_bytes, waves * tile + (waves - 1) * store);
@@ -109,7 +115,8 @@ double fp8r_sm90_expected_us(const fp8r_device_facts *device, const fp8r_problem
 {
     const struct rates rates = rates_of(device);
     const struct fp8r_sm90_config *config = &fp8r_sm90_configs[config_index];
-    return config->family == FP8R_SM90_SKINNY ? skinny_us(&rates, config, problem) : wide_us(&rates, config, problem);
+    return config->family == FP8R_SM90_SKINNY ? skinny_us(&rates, config, problem)
+                                              : wide_us(&rates, config, problem);
 }
 
 int fp8r_sm90_pick(const fp8r_device_facts *device, const fp8r_problem *problem)
@@ -121,11 +128,9 @@ int fp8r_sm90_pick(const fp8r_device_facts *device, const fp8r_problem *problem)
     for (int i = 0; i < fp8r_sm90_config_count; ++i) {
         const struct fp8r_sm90_config *config = &fp8r_sm90_configs[i];
         fp8r_reason reason;
-        if (!fp8r_sm90_supports(device, problem, i, &reason))
-            continue;
+        if (!fp8r_sm90_supports(device, problem, i, &reason)) continue;
         const int segments = fp8r_sm90_segments(config, problem);
-        if (invariant && (segments > 1 ? segments : config->split * config->inner) != split)
-            continue;
+        if (invariant && (segments > 1 ? segments : config->split * config->inner) != split) continue;
         const double us = fp8r_sm90_expected_us(device, problem, i);
         if (best < 0 || us < best_us) {
             best_us = us;

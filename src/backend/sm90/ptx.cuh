@@ -1,5 +1,5 @@
-/* The Hopper instructions that CUDA C has no word for: barriers in shared memory, the bulk copy engine, clusters,
- * programmatic launch. One thin function an instruction; knows nothing of products.
+/* The Hopper instructions that CUDA C has no word for: barriers in shared memory, the bulk copy engine,
+ * clusters, programmatic launch. One thin function an instruction; knows nothing of products.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP8R_SM90_PTX_CUH
 #define FP8R_SM90_PTX_CUH
@@ -19,13 +19,15 @@ FP8R_DEVICE uint32_t smem_address(const void *pointer)
     return (uint32_t)__cvta_generic_to_shared(pointer);
 }
 
-/* The same value in every lane, in a register: the compiler neither asks nor computes it again in every loop. */
+/* The same value in every lane, in a register: the compiler neither asks nor computes it again in every loop.
+ */
 FP8R_DEVICE uint32_t kept(uint32_t value)
 {
     return __shfl_sync(0xFFFFFFFFu, value, 0);
 }
 
-/* ---- Barriers in shared memory ----------------------------------------------------------------------------------- */
+/* ---- Barriers in shared memory
+ * ----------------------------------------------------------------------------------- */
 
 FP8R_DEVICE void barrier_init(uint32_t barrier, uint32_t count)
 {
@@ -42,7 +44,8 @@ FP8R_DEVICE void barrier_init_fence()
 /* Arrives, and lets the phase end only when `bytes` more have been written under this barrier. */
 FP8R_DEVICE void barrier_expect(uint32_t barrier, uint32_t bytes)
 {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+                 : "memory");
 }
 
 FP8R_DEVICE void barrier_arrive(uint32_t barrier)
@@ -58,11 +61,12 @@ FP8R_DEVICE uint32_t cluster_address(uint32_t address, uint32_t rank)
     return mapped;
 }
 
-/* Says only that this thread's reads are done; a release at cluster scope would wait for all its memory traffic, at
- * every stage. */
+/* Says only that this thread's reads are done; a release at cluster scope would wait for all its memory
+ * traffic, at every stage. */
 FP8R_DEVICE void barrier_arrive_remote(uint32_t barrier, uint32_t rank)
 {
-    asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(cluster_address(barrier, rank)) : "memory");
+    asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(cluster_address(barrier, rank))
+                 : "memory");
 }
 
 /* Waits until the phase of this parity has ended. A fresh barrier answers at once for parity 1. */
@@ -108,7 +112,8 @@ FP8R_DEVICE void named_barrier_arrive(int barrier, int threads)
     asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
 
-/* ---- Clusters ---------------------------------------------------------------------------------------------------- */
+/* ---- Clusters
+ * ---------------------------------------------------------------------------------------------------- */
 
 FP8R_DEVICE uint32_t cluster_rank()
 {
@@ -117,9 +122,9 @@ FP8R_DEVICE uint32_t cluster_rank()
     return rank;
 }
 
-/* The barrier of the cluster: all threads of a warp together, each once. The hardware counts warps, and parts of a warp
- * that wait one after the other would wait for two phases. Relaxed: without ordering of memory, for those who have a
- * fence of their own. */
+/* The barrier of the cluster: all threads of a warp together, each once. The hardware counts warps, and parts
+ * of a warp that wait one after the other would wait for two phases. Relaxed: without ordering of memory, for
+ * those who have a fence of their own. */
 FP8R_DEVICE void cluster_arrive_relaxed()
 {
     __syncwarp();
@@ -138,21 +143,22 @@ FP8R_DEVICE void cluster_wait()
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-/* Writes 16 bytes into a block of the cluster; its barrier counts them. Both are addresses from cluster_address. The
- * barrier is updated for every 16 bytes, one after the other: good for a few KB only. */
+/* Writes 16 bytes into a block of the cluster; its barrier counts them. Both are addresses from
+ * cluster_address. The barrier is updated for every 16 bytes, one after the other: good for a few KB only. */
 FP8R_DEVICE void cluster_store_counted(uint32_t address, float4 value, uint32_t barrier)
 {
-    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(
-                     address),
-                 "f"(value.x), "f"(value.y), "f"(value.z), "f"(value.w), "r"(barrier)
-                 : "memory");
+    asm volatile(
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(
+            address),
+        "f"(value.x), "f"(value.y), "f"(value.z), "f"(value.w), "r"(barrier)
+        : "memory");
 }
 
 /* The same without a count: follow all of a warp's stores by barrier_arrive_release. */
 FP8R_DEVICE void cluster_store(uint32_t address, float4 value)
 {
-    asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(value.x), "f"(value.y),
-                 "f"(value.z), "f"(value.w)
+    asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(value.x),
+                 "f"(value.y), "f"(value.z), "f"(value.w)
                  : "memory");
 }
 
@@ -166,7 +172,8 @@ FP8R_DEVICE void barrier_arrive_release(uint32_t barrier, int first, int count)
                      : "memory");
 }
 
-/* ---- The bulk copy engine ---------------------------------------------------------------------------------------- */
+/* ---- The bulk copy engine
+ * ---------------------------------------------------------------------------------------- */
 
 FP8R_DEVICE void tma_prefetch_map(const CUtensorMap *map)
 {
@@ -174,7 +181,8 @@ FP8R_DEVICE void tma_prefetch_map(const CUtensorMap *map)
 }
 
 /* Loads the box at element x of row y of matrix z. */
-FP8R_DEVICE void tma_load(uint32_t to, const CUtensorMap *map, int x, int y, int z, uint32_t barrier, uint64_t policy)
+FP8R_DEVICE void tma_load(uint32_t to, const CUtensorMap *map, int x, int y, int z, uint32_t barrier,
+                          uint64_t policy)
 {
     asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
                  "[%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(to),
@@ -183,18 +191,19 @@ FP8R_DEVICE void tma_load(uint32_t to, const CUtensorMap *map, int x, int y, int
 }
 
 /* The same into all blocks of the mask, each at the same place and under its own barrier. */
-FP8R_DEVICE void tma_load_multicast(uint32_t to, const CUtensorMap *map, int x, int y, int z, uint32_t barrier,
-                                    uint16_t mask, uint64_t policy)
+FP8R_DEVICE void tma_load_multicast(uint32_t to, const CUtensorMap *map, int x, int y, int z,
+                                    uint32_t barrier, uint16_t mask, uint64_t policy)
 {
-    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"
-                 ".L2::cache_hint [%0], [%1, {%3, %4, %5}], [%2], %6, %7;" ::"r"(to),
-                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "h"(mask), "l"(policy)
-                 : "memory");
+    asm volatile(
+        "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"
+        ".L2::cache_hint [%0], [%1, {%3, %4, %5}], [%2], %6, %7;" ::"r"(to),
+        "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "h"(mask), "l"(policy)
+        : "memory");
 }
 
 /* tma_load with one more axis: element x of row y of layer z of matrix w. */
-FP8R_DEVICE void tma_load_4d(uint32_t to, const CUtensorMap *map, int x, int y, int z, int w, uint32_t barrier,
-                             uint64_t policy)
+FP8R_DEVICE void tma_load_4d(uint32_t to, const CUtensorMap *map, int x, int y, int z, int w,
+                             uint32_t barrier, uint64_t policy)
 {
     asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
                  "[%0], [%1, {%3, %4, %5, %6}], [%2], %7;" ::"r"(to),
@@ -228,9 +237,11 @@ FP8R_DEVICE void smem_fence_async()
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-/* ---- Programmatic launch ----------------------------------------------------------------------------------------- */
+/* ---- Programmatic launch
+ * ----------------------------------------------------------------------------------------- */
 
-/* Until the kernels before this one are complete and their writes visible; at once without the launch attribute. */
+/* Until the kernels before this one are complete and their writes visible; at once without the launch
+ * attribute. */
 FP8R_DEVICE void grid_wait()
 {
     asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -242,7 +253,8 @@ FP8R_DEVICE void grid_release()
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 
-/* ---- Registers --------------------------------------------------------------------------------------------------- */
+/* ---- Registers
+ * --------------------------------------------------------------------------------------------------- */
 
 template <int REGISTERS> FP8R_DEVICE void registers_grow()
 {
@@ -265,8 +277,8 @@ FP8R_DEVICE uint32_t transpose_8x8(uint32_t fragment)
 /* Stores four 8 x 8 matrices of 16-bit elements; lane l gives the address of row l % 8 of matrix l / 8. */
 FP8R_DEVICE void store_matrices(uint32_t address, uint32_t m0, uint32_t m1, uint32_t m2, uint32_t m3)
 {
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(m0), "r"(m1),
-                 "r"(m2), "r"(m3)
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(m0),
+                 "r"(m1), "r"(m2), "r"(m3)
                  : "memory");
 }
 

@@ -1,6 +1,5 @@
-/* How a configuration is cut for a problem: rows a block, stages, places in shared memory. Arithmetic only, but for the
- * number of clusters that fit the device.
- * SPDX-License-Identifier: Apache-2.0 */
+/* How a configuration is cut for a problem: rows a block, stages, places in shared memory. Arithmetic only,
+ * but for the number of clusters that fit the device. SPDX-License-Identifier: Apache-2.0 */
 #include "backend/sm90/shapes.h"
 
 #include "backend/sm90/kernels.h"
@@ -12,8 +11,12 @@ enum { SHARED_SM_BYTES = 233472, SHARED_SYSTEM_BYTES = 1024, ALIGN_BYTES = 1024 
 /* Full and empty barriers, the one of the reduction, two pairs of the scales. */
 enum { BARRIERS_BYTES = 16 * FP8R_SM90_STAGES_MAX + 64 };
 
-enum { SKINNY_ROWS_MIN = 16, SKINNY_ROWS_MAX = 256, SKINNY_UNIT_BYTES = 512,
-       SKINNY_RECEIVE_APART_MAX = 16384 };
+enum {
+    SKINNY_ROWS_MIN = 16,
+    SKINNY_ROWS_MAX = 256,
+    SKINNY_UNIT_BYTES = 512,
+    SKINNY_RECEIVE_APART_MAX = 16384
+};
 
 static int64_t divide_up(int64_t value, int64_t by)
 {
@@ -46,8 +49,7 @@ static const void *skinny_kernel(int tokens, bool promote, bool e5m2)
 int fp8r_sm90_skinny_tokens(int64_t m, bool promote)
 {
     for (int i = 0; i < SKINNY_WIDTHS; ++i)
-        if (skinny_widths[i] >= m && skinny_kernel(skinny_widths[i], promote, false))
-            return skinny_widths[i];
+        if (skinny_widths[i] >= m && skinny_kernel(skinny_widths[i], promote, false)) return skinny_widths[i];
     return 0;
 }
 
@@ -63,18 +65,18 @@ static int skinny_stages_worth(const struct fp8r_sm90_config *config)
     return config->inner > 1 ? 2 * config->inner : 3;
 }
 
-/* Blocks of K a stage: a load costs the thread that asks for it some 200 cycles, however much it brings. More than one
- * block only where they divide the segments and where K has no ragged end: blocks are an axis of their own then. */
-static int skinny_depth(const struct fp8r_sm90_config *config, int64_t k, int block_bytes, int rows, int room_bytes)
+/* Blocks of K a stage: a load costs the thread that asks for it some 200 cycles, however much it brings. More
+ * than one block only where they divide the segments and where K has no ragged end: blocks are an axis of
+ * their own then. */
+static int skinny_depth(const struct fp8r_sm90_config *config, int64_t k, int block_bytes, int rows,
+                        int room_bytes)
 {
     const int64_t blocks = divide_up(k, FP8R_SM90_BLOCK_K), segments = config->split * config->inner;
-    if (k % FP8R_SM90_BLOCK_K != 0 || blocks % segments != 0 || rows % 8 != 0)
-        return 1;
+    if (k % FP8R_SM90_BLOCK_K != 0 || blocks % segments != 0 || rows % 8 != 0) return 1;
     /* Few deep stages are worse than many flat ones. */
     const int stages = skinny_stages_worth(config) > 5 ? skinny_stages_worth(config) : 5;
     for (int depth = FP8R_SM90_SKINNY_DEPTH_MAX; depth > 1; --depth)
-        if (blocks / segments % depth == 0 && depth * block_bytes * stages <= room_bytes)
-            return depth;
+        if (blocks / segments % depth == 0 && depth * block_bytes * stages <= room_bytes) return depth;
     return 1;
 }
 
@@ -84,7 +86,8 @@ static bool skinny_layout(const struct fp8r_sm90_config *config, int64_t k, int 
 {
     const int groups = (rows + 63) / 64;
     const int units = (rows + 15) / 16 * (tokens / 8), segments = config->split * config->inner;
-    const int receive = segments > 1 ? (int)divide_up(units, config->split) * segments * SKINNY_UNIT_BYTES : 0;
+    const int receive =
+        segments > 1 ? (int)divide_up(units, config->split) * segments * SKINNY_UNIT_BYTES : 0;
     const int scales = (2 * SKINNY_ROWS_MAX + tokens) * (int)sizeof(float);
     shape->receive_in_stages = receive > SKINNY_RECEIVE_APART_MAX;
     const int fixed = (shape->receive_in_stages ? 0 : receive) + scales + BARRIERS_BYTES;
@@ -98,11 +101,9 @@ static bool skinny_layout(const struct fp8r_sm90_config *config, int64_t k, int 
     const int64_t blocks = divide_up(divide_up(k, FP8R_SM90_BLOCK_K), segments); /* of the longest segment */
     const int wanted = at_most(divide_up(blocks, shape->depth) * config->inner,
                                FP8R_SM90_STAGES_MAX / config->inner * config->inner);
-    if (room_bytes < 0)
-        return false;
+    if (room_bytes < 0) return false;
     shape->stages = at_most(room_bytes / shape->stage_bytes / config->inner * config->inner, wanted);
-    if (shape->stages == 0 || shape->stages < at_most(wanted, skinny_stages_worth(config)))
-        return false;
+    if (shape->stages == 0 || shape->stages < at_most(wanted, skinny_stages_worth(config))) return false;
     int end = shape->stages * shape->stage_bytes;
     shape->receive_offset = shape->receive_in_stages ? 0 : end;
     if (!shape->receive_in_stages)
@@ -115,8 +116,7 @@ static bool skinny_layout(const struct fp8r_sm90_config *config, int64_t k, int 
     /* The last block's absent rows are read, too: they must lie inside. */
     const int read_end = (shape->stages - 1) * shape->stage_bytes + (shape->depth - 1) * shape->weight_bytes +
                          groups * 64 * FP8R_SM90_BLOCK_K + ALIGN_BYTES;
-    if (shape->shared_bytes < read_end)
-        shape->shared_bytes = read_end;
+    if (shape->shared_bytes < read_end) shape->shared_bytes = read_end;
     return shape->shared_bytes <= SHARED_SM_BYTES / config->room - SHARED_SYSTEM_BYTES;
 }
 
@@ -127,7 +127,8 @@ int fp8r_sm90_skinny_widest(const struct fp8r_sm90_config *config, const fp8r_pr
     for (int i = 0; i < SKINNY_WIDTHS; ++i) {
         const int tokens = skinny_widths[i];
         struct fp8r_sm90_shape shape;
-        if (!skinny_kernel(tokens, promote, e5m2) || skinny_rows_max(config, tokens, promote) < SKINNY_ROWS_MIN ||
+        if (!skinny_kernel(tokens, promote, e5m2) ||
+            skinny_rows_max(config, tokens, promote) < SKINNY_ROWS_MIN ||
             !skinny_layout(config, problem->k, tokens, SKINNY_ROWS_MIN, &shape))
             break;
         widest = tokens;
@@ -136,8 +137,8 @@ int fp8r_sm90_skinny_widest(const struct fp8r_sm90_config *config, const fp8r_pr
 }
 
 /* Rows a block such that `clusters` clusters at a time, in `waves` turns, take all of N. */
-static int64_t skinny_rows(const struct fp8r_sm90_config *config, const fp8r_problem *problem, int64_t clusters,
-                           int64_t waves)
+static int64_t skinny_rows(const struct fp8r_sm90_config *config, const fp8r_problem *problem,
+                           int64_t clusters, int64_t waves)
 {
     const int64_t tiles = clusters * waves / problem->batch;
     const int64_t blocks = problem->k / FP8R_SM90_BLOCK_K / (config->split * config->inner);
@@ -146,8 +147,8 @@ static int64_t skinny_rows(const struct fp8r_sm90_config *config, const fp8r_pro
     return rows < SKINNY_ROWS_MIN ? SKINNY_ROWS_MIN : rows;
 }
 
-int fp8r_sm90_cut_skinny(const struct fp8r_sm90_config *config, const fp8r_problem *problem, int tokens, int clusters,
-                         struct fp8r_sm90_shape *shape)
+int fp8r_sm90_cut_skinny(const struct fp8r_sm90_config *config, const fp8r_problem *problem, int tokens,
+                         int clusters, struct fp8r_sm90_shape *shape)
 {
     const bool promote = fp8r_sm90_promotes(config, problem);
     const int64_t widest = skinny_rows_max(config, tokens, promote);
@@ -156,12 +157,9 @@ int fp8r_sm90_cut_skinny(const struct fp8r_sm90_config *config, const fp8r_probl
         int64_t rows = skinny_rows(config, problem, clusters, waves);
         const bool smallest =
             rows == SKINNY_ROWS_MIN || (int64_t)clusters * waves >= problem->n * problem->batch;
-        if (rows > widest && smallest)
-            rows = widest;
-        if (rows <= widest && skinny_layout(config, problem->k, tokens, (int)rows, shape))
-            return waves;
-        if (smallest)
-            return 0;
+        if (rows > widest && smallest) rows = widest;
+        if (rows <= widest && skinny_layout(config, problem->k, tokens, (int)rows, shape)) return waves;
+        if (smallest) return 0;
     }
 }
 
@@ -170,21 +168,18 @@ bool fp8r_sm90_shape_skinny(const fp8r_device_facts *device, const struct fp8r_s
 {
     const bool promote = fp8r_sm90_promotes(config, problem);
     int clusters = device->sm_count * config->cut / config->split;
-    *shape = (struct fp8r_sm90_shape){.kernel = skinny_kernel(tokens, promote, problem->a.dtype == FP8R_DTYPE_E5M2),
+    *shape = (struct fp8r_sm90_shape){.kernel =
+                                          skinny_kernel(tokens, promote, problem->a.dtype == FP8R_DTYPE_E5M2),
                                       .m_max = tokens,
                                       .rows_a = tokens,
                                       .cluster = config->split};
-    if (!shape->kernel)
-        return false;
+    if (!shape->kernel) return false;
     for (;;) {
-        if (!fp8r_sm90_cut_skinny(config, problem, tokens, clusters, shape))
-            return false;
+        if (!fp8r_sm90_cut_skinny(config, problem, tokens, clusters, shape)) return false;
         const int resident =
             fp8r_sm90_clusters_resident(shape->kernel, shape->threads, shape->shared_bytes, config->split);
-        if (resident == 0)
-            return false;
-        if (resident >= clusters)
-            break;
+        if (resident == 0) return false;
+        if (resident >= clusters) break;
         clusters = resident; /* once more, for what the device really holds */
     }
     shape->clusters_resident = clusters;
@@ -215,9 +210,9 @@ bool fp8r_sm90_shape_wide(const fp8r_device_facts *device, const struct fp8r_sm9
         .tile_m = rows * config->share_m,
         .tile_n = columns * config->share_n,
         .segments = fp8r_sm90_segments(config, problem)};
-    if (!shape->kernel)
-        return false;
-    shape->stages = at_most((budget - staging - scales - BARRIERS_BYTES) / shape->stage_bytes, FP8R_SM90_STAGES_MAX);
+    if (!shape->kernel) return false;
+    shape->stages =
+        at_most((budget - staging - scales - BARRIERS_BYTES) / shape->stage_bytes, FP8R_SM90_STAGES_MAX);
     shape->receive_offset = shape->stages * shape->stage_bytes;
     shape->scales_offset = shape->receive_offset + staging;
     shape->barriers_offset = shape->scales_offset + scales;

@@ -21,20 +21,21 @@ int fp8r_sm90_segments(const struct fp8r_sm90_config *config, const fp8r_problem
 /* Does it need a kernel with promoted accumulation? */
 bool fp8r_sm90_promotes(const struct fp8r_sm90_config *config, const fp8r_problem *problem);
 
-/* How many clusters of `size` blocks of this kernel the device holds at once; 0: none, or the device failed. */
+/* How many clusters of `size` blocks of this kernel the device holds at once; 0: none, or the device failed.
+ */
 int fp8r_sm90_clusters_resident(const void *kernel, int threads, int shared_bytes, int size);
 
-/* Fills the shape for products of more than the previous shape's and up to shape->m_max rows. False: it does not fit.
- * clusters_resident is asked where the shape depends on it. */
+/* Fills the shape for products of more than the previous shape's and up to shape->m_max rows. False: it does
+ * not fit. clusters_resident is asked where the shape depends on it. */
 bool fp8r_sm90_shape_skinny(const fp8r_device_facts *device, const struct fp8r_sm90_config *config,
                             const fp8r_problem *problem, int tokens, struct fp8r_sm90_shape *shape);
 bool fp8r_sm90_shape_wide(const fp8r_device_facts *device, const struct fp8r_sm90_config *config,
                           const fp8r_problem *problem, struct fp8r_sm90_shape *shape);
 
-/* Rows a block and places in shared memory for `clusters` clusters at a time. Returns in how many turns those take all
- * of N; 0: it does not fit. No device call. */
-int fp8r_sm90_cut_skinny(const struct fp8r_sm90_config *config, const fp8r_problem *problem, int tokens, int clusters,
-                         struct fp8r_sm90_shape *shape);
+/* Rows a block and places in shared memory for `clusters` clusters at a time. Returns in how many turns those
+ * take all of N; 0: it does not fit. No device call. */
+int fp8r_sm90_cut_skinny(const struct fp8r_sm90_config *config, const fp8r_problem *problem, int tokens,
+                         int clusters, struct fp8r_sm90_shape *shape);
 
 /* Width of the skinny kernel for m rows; 0: none. */
 int fp8r_sm90_skinny_tokens(int64_t m, bool promote);

@@ -1,10 +1,10 @@
-/* Small M. The operands are swapped: rows of b (weights) lie on the tensor core's 64-row side, the few rows of a
- * (tokens) on its narrow side, so that no work is wasted on absent tokens. A block owns `rows` rows of b, as many as
- * spread N evenly over the chip, and streams them once. K is cut into segments, each summed by warpgroups of its own:
- * `inner` segments a block, the rest over the blocks of a cluster (split). Partial sums go straight from registers to
- * the block that adds them up, in the order of K. Bound by memory: everything here serves to keep loads in flight from
- * the first moment.
- * SPDX-License-Identifier: Apache-2.0 */
+/* Small M. The operands are swapped: rows of b (weights) lie on the tensor core's 64-row side, the few rows
+ * of a (tokens) on its narrow side, so that no work is wasted on absent tokens. A block owns `rows` rows of
+ * b, as many as spread N evenly over the chip, and streams them once. K is cut into segments, each summed by
+ * warpgroups of its own: `inner` segments a block, the rest over the blocks of a cluster (split). Partial
+ * sums go straight from registers to the block that adds them up, in the order of K. Bound by memory:
+ * everything here serves to keep loads in flight from the first moment. SPDX-License-Identifier: Apache-2.0
+ */
 #ifndef FP8R_SM90_SKINNY_CUH
 #define FP8R_SM90_SKINNY_CUH
 
@@ -13,9 +13,9 @@
 
 /* A block's place: which part of the product is its own. */
 struct skinny_place {
-    int batch, n;      /* first row of b */
-    int segment;       /* its first segment of K */
-    int rounds;        /* stages of its longest segment */
+    int batch, n; /* first row of b */
+    int segment;  /* its first segment of K */
+    int rounds;   /* stages of its longest segment */
     int k_rank;
 };
 
@@ -32,7 +32,8 @@ FP8R_DEVICE struct skinny_place skinny_locate(const struct fp8r_sm90_args *args)
 }
 
 /* The stages of segment `inner` of the block: they are loaded in rounds, one of each segment. */
-FP8R_DEVICE struct stride skinny_stride(const struct fp8r_sm90_args *args, const struct skinny_place *place, int inner)
+FP8R_DEVICE struct stride skinny_stride(const struct fp8r_sm90_args *args, const struct skinny_place *place,
+                                        int inner)
 {
     struct stride stride;
     stride.step = args->inner;
@@ -41,8 +42,8 @@ FP8R_DEVICE struct stride skinny_stride(const struct fp8r_sm90_args *args, const
     return stride;
 }
 
-/* Units of the reduction: fragments of 16 columns x 8 rows of out, 512 bytes a segment. Unit u is added up by rank
- * u % split, as its unit u / split. */
+/* Units of the reduction: fragments of 16 columns x 8 rows of out, 512 bytes a segment. Unit u is added up by
+ * rank u % split, as its unit u / split. */
 FP8R_DEVICE int skinny_units(const struct fp8r_sm90_args *args)
 {
     return (args->rows + 15) / 16 * ((args->m + 7) / 8);
@@ -53,9 +54,9 @@ FP8R_DEVICE int skinny_owned_units(const struct fp8r_sm90_args *args, int rank)
     return (skinny_units(args) - rank + args->split - 1) / args->split;
 }
 
-/* One thread each keeps the stages full of weights and of tokens: a stage is `depth` blocks of one segment, segments
- * take turns, and in the last round the shorter ones leave theirs out. The copy engine stores one block of K behind
- * the other, each as the tensor core reads it. */
+/* One thread each keeps the stages full of weights and of tokens: a stage is `depth` blocks of one segment,
+ * segments take turns, and in the last round the shorter ones leave theirs out. The copy engine stores one
+ * block of K behind the other, each as the tensor core reads it. */
 template <bool WEIGHTS, int TOKENS>
 FP8R_DEVICE void skinny_produce(const struct fp8r_sm90_args *args, const struct skinny_place *place,
                                 const struct pipeline *pipe)
@@ -88,7 +89,8 @@ FP8R_DEVICE void skinny_produce(const struct fp8r_sm90_args *args, const struct 
     }
 }
 
-/* Partial sums of few tokens are counted as they arrive; of many, each warp says when its own are all there. */
+/* Partial sums of few tokens are counted as they arrive; of many, each warp says when its own are all there.
+ */
 template <int TOKENS> FP8R_DEVICE constexpr bool skinny_counts()
 {
     return TOKENS <= 16;
@@ -96,9 +98,9 @@ template <int TOKENS> FP8R_DEVICE constexpr bool skinny_counts()
 
 /* Sends every unit of this warp to the block that adds it up. */
 template <int TOKENS>
-FP8R_DEVICE void skinny_send(const struct fp8r_sm90_args *args, const struct skinny_place *place, int warp, int inner,
-                             const float (&sums)[TOKENS / 2], uint8_t *memory, uint32_t memory_address,
-                             uint32_t received)
+FP8R_DEVICE void skinny_send(const struct fp8r_sm90_args *args, const struct skinny_place *place, int warp,
+                             int inner, const float (&sums)[TOKENS / 2], uint8_t *memory,
+                             uint32_t memory_address, uint32_t received)
 {
     const int lane = threadIdx.x % 32, per_warp = (args->m + 7) / 8, segments = args->split * args->inner;
 #pragma unroll
@@ -119,14 +121,14 @@ FP8R_DEVICE void skinny_send(const struct fp8r_sm90_args *args, const struct ski
             }
         }
     }
-    if (args->split > 1 && !skinny_counts<TOKENS>())
-        barrier_arrive_release(received, 0, args->split);
+    if (args->split > 1 && !skinny_counts<TOKENS>()) barrier_arrive_release(received, 0, args->split);
 }
 
-/* Adds up this block's units and stores the results. A warp's units lie in one row of units, as far as that goes. */
+/* Adds up this block's units and stores the results. A warp's units lie in one row of units, as far as that
+ * goes. */
 FP8R_DEVICE void skinny_collect(const struct fp8r_sm90_args *args, const struct skinny_place *place,
-                                const uint8_t *memory, int warps, int limit, const float *scale_b, const float *bias,
-                                const float *scale_a)
+                                const uint8_t *memory, int warps, int limit, const float *scale_b,
+                                const float *bias, const float *scale_a)
 {
     const int owned = skinny_owned_units(args, place->k_rank), per_warp = (args->m + 7) / 8;
     const int segments = args->split * args->inner, warp = threadIdx.x / 32;
@@ -155,13 +157,14 @@ FP8R_DEVICE void skinny_collect(const struct fp8r_sm90_args *args, const struct 
     }
 }
 
-/* What the epilogue needs of scales and bias: a value of each a consumer thread, asked for before the main loop and put
- * into shared memory behind it. */
+/* What the epilogue needs of scales and bias: a value of each a consumer thread, asked for before the main
+ * loop and put into shared memory behind it. */
 struct skinny_scales {
     float scale_b, bias, scale_a;
 };
 
-FP8R_DEVICE struct skinny_scales skinny_load_scales(const struct fp8r_sm90_args *args, const struct skinny_place *place)
+FP8R_DEVICE struct skinny_scales skinny_load_scales(const struct fp8r_sm90_args *args,
+                                                    const struct skinny_place *place)
 {
     const int i = threadIdx.x, n = place->n + i;
     const bool column = i < args->rows && n < args->n;
@@ -174,8 +177,9 @@ FP8R_DEVICE struct skinny_scales skinny_load_scales(const struct fp8r_sm90_args 
     return scales;
 }
 
-/* Rows of b need not fill the 64 of a warpgroup: it multiplies what lies behind them, too, and those results are never
- * stored. The consumers are the first 4 * groups * inner warps; then one warp loads weights, one tokens. */
+/* Rows of b need not fill the 64 of a warpgroup: it multiplies what lies behind them, too, and those results
+ * are never stored. The consumers are the first 4 * groups * inner warps; then one warp loads weights, one
+ * tokens. */
 template <int TOKENS, bool PROMOTE, int TYPES>
 __global__ void __launch_bounds__(FP8R_SM90_SKINNY_THREADS(FP8R_SM90_SKINNY_GROUPS(TOKENS, PROMOTE)),
                                   FP8R_SM90_SKINNY_RESIDENT(TOKENS, PROMOTE))
@@ -188,9 +192,9 @@ __global__ void __launch_bounds__(FP8R_SM90_SKINNY_THREADS(FP8R_SM90_SKINNY_GROU
     const int row_warps = (args.rows + 63) / 64 * 4, consumers = row_warps * args.inner;
     const struct skinny_place place = skinny_locate(&args);
     const uint32_t barriers = memory + args.barriers_offset, received = barriers + 16 * FP8R_SM90_STAGES_MAX;
-    const struct pipeline pipe = {memory, barriers, barriers + 8 * FP8R_SM90_STAGES_MAX, args.stages, args.stage_bytes,
-                                  args.depth, args.weight_bytes, TOKENS * FP8R_SM90_BLOCK_K,
-                                  0u};
+    const struct pipeline pipe = {
+        memory,     barriers,          barriers + 8 * FP8R_SM90_STAGES_MAX, args.stages, args.stage_bytes,
+        args.depth, args.weight_bytes, TOKENS * FP8R_SM90_BLOCK_K,          0u};
     const uint32_t tokens_offset = args.depth * args.weight_bytes;
 
     if (warp == consumers) {
@@ -198,8 +202,7 @@ __global__ void __launch_bounds__(FP8R_SM90_SKINNY_THREADS(FP8R_SM90_SKINNY_GROU
             barrier_init(pipe.full + 8 * lane, 1);
             barrier_init(pipe.empty + 8 * lane, row_warps);
         }
-        if (lane == 0)
-            barrier_init(received, skinny_counts<TOKENS>() ? 1 : consumers * args.split);
+        if (lane == 0) barrier_init(received, skinny_counts<TOKENS>() ? 1 : consumers * args.split);
         barrier_init_fence();
         if (lane == 0 && args.split > 1 && skinny_counts<TOKENS>())
             barrier_expect(received, skinny_owned_units(&args, place.k_rank) * args.split * args.inner * 512);
@@ -208,24 +211,19 @@ __global__ void __launch_bounds__(FP8R_SM90_SKINNY_THREADS(FP8R_SM90_SKINNY_GROU
         tma_prefetch_map(&args.map_a);
     }
     __syncthreads();
-    if (args.split > 1)
-        cluster_arrive_relaxed(); /* this block's barriers are ready */
+    if (args.split > 1) cluster_arrive_relaxed(); /* this block's barriers are ready */
 
     if (warp == consumers) {
-        if (!(args.flags & FP8R_SM90_WEIGHTS_STATIC))
-            grid_wait();
-        if (lane == 0)
-            skinny_produce<true, TOKENS>(&args, &place, &pipe);
-        if (args.split > 1)
-            cluster_wait();
+        if (!(args.flags & FP8R_SM90_WEIGHTS_STATIC)) grid_wait();
+        if (lane == 0) skinny_produce<true, TOKENS>(&args, &place, &pipe);
+        if (args.split > 1) cluster_wait();
     } else if (warp > consumers) {
         grid_wait();
         if (lane == 0) {
             grid_release();
             skinny_produce<false, TOKENS>(&args, &place, &pipe);
         }
-        if (args.split > 1)
-            cluster_wait();
+        if (args.split > 1) cluster_wait();
     } else {
         grid_wait();
         const int inner = warp / row_warps, row_warp = warp % row_warps;
@@ -237,20 +235,19 @@ __global__ void __launch_bounds__(FP8R_SM90_SKINNY_THREADS(FP8R_SM90_SKINNY_GROU
         if (PROMOTE)
             accumulate_promoting<1, TOKENS, TYPES>(sums, &pipe, &ring, p_offset, tokens_offset, &stride, 0);
         else
-            accumulate_fast<1, TOKENS, TYPES>(sums, &pipe, &ring, p_offset, tokens_offset, &stride, stride.blocks);
+            accumulate_fast<1, TOKENS, TYPES>(sums, &pipe, &ring, p_offset, tokens_offset, &stride,
+                                              stride.blocks);
 
         float *const scale_b = (float *)(memory_pointer + args.scales_offset), *const bias = scale_b + 256,
-              *const scale_a = bias + 256;
+                     *const scale_a = bias + 256;
         if (threadIdx.x < args.rows) {
             scale_b[threadIdx.x] = scales.scale_b;
             bias[threadIdx.x] = scales.bias;
         }
-        if (threadIdx.x < TOKENS)
-            scale_a[threadIdx.x] = scales.scale_a;
+        if (threadIdx.x < TOKENS) scale_a[threadIdx.x] = scales.scale_a;
         if (TOKENS > 128 && consumers == 4 && threadIdx.x + 128 < TOKENS)
             scale_a[threadIdx.x + 128] = load_scale_a(&args, place.batch, threadIdx.x + 128);
-        if (args.split > 1)
-            cluster_wait();
+        if (args.split > 1) cluster_wait();
         const int limit = min(args.n, place.n + args.rows);
         if (args.split * args.inner == 1) {
             named_barrier_sync(1, consumers * 32);
@@ -276,8 +273,7 @@ __global__ void __launch_bounds__(FP8R_SM90_SKINNY_THREADS(FP8R_SM90_SKINNY_GROU
             }
             skinny_send<TOKENS>(&args, &place, row_warp, inner, sums[0], memory_pointer, memory, received);
             named_barrier_sync(1, consumers * 32);
-            if (args.split > 1)
-                barrier_wait_cluster(received, 0);
+            if (args.split > 1) barrier_wait_cluster(received, 0);
             skinny_collect(&args, &place, memory_pointer, consumers, limit, scale_b, bias, scale_a);
         }
     }

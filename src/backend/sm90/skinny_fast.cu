@@ -6,9 +6,9 @@
 const void *fp8r_sm90_skinny_fast(int tokens, bool e5m2)
 {
     switch (tokens) {
-#define KERNEL(width)                                                                                                  \
-    case width:                                                                                                        \
-        return e5m2 ? (const void *)skinny<width, false, FP8R_WGMMA_E4M3_E5M2>                                         \
+#define KERNEL(width)                                                                                        \
+    case width:                                                                                              \
+        return e5m2 ? (const void *)skinny<width, false, FP8R_WGMMA_E4M3_E5M2>                               \
                     : (const void *)skinny<width, false, FP8R_WGMMA_E4M3_E4M3>;
         FP8R_SM90_SKINNY_FAST(KERNEL)
 #undef KERNEL

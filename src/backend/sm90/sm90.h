@@ -1,6 +1,6 @@
-/* The Hopper kernels as plain functions: which configurations there are, which problems they take, what they would pick,
- * and preparing and launching one. Knows the device only through its facts and, in prepare, the occupancy of clusters.
- * SPDX-License-Identifier: Apache-2.0 */
+/* The Hopper kernels as plain functions: which configurations there are, which problems they take, what they
+ * would pick, and preparing and launching one. Knows the device only through its facts and, in prepare, the
+ * occupancy of clusters. SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP8R_SM90_SM90_H
 #define FP8R_SM90_SM90_H
 
@@ -20,7 +20,8 @@ struct fp8r_sm90_config {
     int split;            /* blocks of a cluster that take a part of K each */
     int share_m, share_n; /* wide: blocks along M, N that share tiles by multicast */
     int inner;            /* skinny: segments of K a block; split * inner is part of the numerics class */
-    int cut, room;        /* skinny: blocks a multiprocessor that the work is cut for, that shared memory is left for */
+    int cut,
+        room; /* skinny: blocks a multiprocessor that the work is cut for, that shared memory is left for */
     int groups, tiles, columns; /* wide: the tile, see wide.cuh */
 };
 
@@ -29,9 +30,11 @@ extern const struct fp8r_sm90_config fp8r_sm90_configs[];
 extern const int fp8r_sm90_config_count;
 
 /* Can the configuration run the problem? A no fills the reason. */
-bool fp8r_sm90_supports(const fp8r_device_facts *device, const fp8r_problem *problem, int config, fp8r_reason *reason);
+bool fp8r_sm90_supports(const fp8r_device_facts *device, const fp8r_problem *problem, int config,
+                        fp8r_reason *reason);
 
-/* The numerics class: accumulation and split of K; where it must not depend on M, a function of N and K only. */
+/* The numerics class: accumulation and split of K; where it must not depend on M, a function of N and K only.
+ */
 const char *fp8r_sm90_class(const fp8r_device_facts *device, const fp8r_problem *problem, int config);
 
 /* What a model of the device expects of a configuration that takes the problem. */
@@ -61,18 +64,19 @@ enum { FP8R_SM90_SHAPES_MAX = 10 };
 struct fp8r_sm90_plan {
     const struct fp8r_sm90_config *config;
     fp8r_problem problem;
-    bool dependent_launch; /* start while the kernel before runs out (programmatic dependent launch); default true */
+    bool dependent_launch; /* start while the kernel before runs out (programmatic dependent launch); default
+                              true */
     int shape_count;
     struct fp8r_sm90_shape shapes[FP8R_SM90_SHAPES_MAX]; /* by m_max, ascending */
-    void *encode; /* the driver's tensor map encoder */
+    void *encode;                                        /* the driver's tensor map encoder */
 };
 
 /* Needs the device to be current. Errors: UNSUPPORTED, DEVICE. */
 fp8r_status fp8r_sm90_prepare(const fp8r_device_facts *device, const fp8r_problem *problem, int config,
                               struct fp8r_sm90_plan *plan);
 
-/* Queues the product. problem: as prepared, but for m (1 .. prepared) and batch strides. Allocates nothing, does not
- * synchronise, may be captured. Errors: DEVICE. */
+/* Queues the product. problem: as prepared, but for m (1 .. prepared) and batch strides. Allocates nothing,
+ * does not synchronise, may be captured. Errors: DEVICE. */
 fp8r_status fp8r_sm90_launch(const struct fp8r_sm90_plan *plan, const fp8r_problem *problem,
                              const fp8r_pointers *pointers, void *stream);
 

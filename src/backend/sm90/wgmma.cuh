@@ -1,6 +1,6 @@
-/* The tensor core's FP8 product, m64 x n x k32, fp32 accumulators in registers, both operands in shared memory.
- * One specialisation a width; the accumulator lists are put together from tens because asm operands are numbered.
- * SPDX-License-Identifier: Apache-2.0 */
+/* The tensor core's FP8 product, m64 x n x k32, fp32 accumulators in registers, both operands in shared
+ * memory. One specialisation a width; the accumulator lists are put together from tens because asm operands
+ * are numbered. SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP8R_SM90_WGMMA_CUH
 #define FP8R_SM90_WGMMA_CUH
 
@@ -9,8 +9,9 @@
 /* Types of the two operands, first the one on the m64 side. */
 enum { FP8R_WGMMA_E4M3_E4M3, FP8R_WGMMA_E4M3_E5M2, FP8R_WGMMA_E5M2_E4M3 };
 
-/* Descriptor of a K-major tile: rows of 128 bytes, 128-byte swizzle, groups of 8 rows 1024 bytes apart. Only the low half
- * depends on the address (a multiple of 1024): it counts 16 bytes, so that sums of addresses are sums of low halves. */
+/* Descriptor of a K-major tile: rows of 128 bytes, 128-byte swizzle, groups of 8 rows 1024 bytes apart. Only
+ * the low half depends on the address (a multiple of 1024): it counts 16 bytes, so that sums of addresses are
+ * sums of low halves. */
 #define FP8R_WGMMA_DESCRIPTOR_HIGH 0x40000040u
 
 FP8R_DEVICE uint32_t wgmma_descriptor_low(uint32_t address)
@@ -52,49 +53,49 @@ template <int PENDING> FP8R_DEVICE void wgmma_wait()
 #define DATA_10(t)  DATA_8(t), "+f"(d[t##8]), "+f"(d[t##9])
 
 /* The first so many full tens. The operand lists travel in parentheses, because they hold commas. */
-#define NAMES_1_TENS NAMES_10()
-#define NAMES_2_TENS NAMES_1_TENS ", " NAMES_10(1)
-#define NAMES_3_TENS NAMES_2_TENS ", " NAMES_10(2)
-#define NAMES_4_TENS NAMES_3_TENS ", " NAMES_10(3)
-#define NAMES_5_TENS NAMES_4_TENS ", " NAMES_10(4)
-#define NAMES_6_TENS NAMES_5_TENS ", " NAMES_10(5)
-#define NAMES_7_TENS NAMES_6_TENS ", " NAMES_10(6)
-#define NAMES_8_TENS NAMES_7_TENS ", " NAMES_10(7)
-#define NAMES_9_TENS NAMES_8_TENS ", " NAMES_10(8)
+#define NAMES_1_TENS  NAMES_10()
+#define NAMES_2_TENS  NAMES_1_TENS ", " NAMES_10(1)
+#define NAMES_3_TENS  NAMES_2_TENS ", " NAMES_10(2)
+#define NAMES_4_TENS  NAMES_3_TENS ", " NAMES_10(3)
+#define NAMES_5_TENS  NAMES_4_TENS ", " NAMES_10(4)
+#define NAMES_6_TENS  NAMES_5_TENS ", " NAMES_10(5)
+#define NAMES_7_TENS  NAMES_6_TENS ", " NAMES_10(6)
+#define NAMES_8_TENS  NAMES_7_TENS ", " NAMES_10(7)
+#define NAMES_9_TENS  NAMES_8_TENS ", " NAMES_10(8)
 #define NAMES_10_TENS NAMES_9_TENS ", " NAMES_10(9)
 #define NAMES_11_TENS NAMES_10_TENS ", " NAMES_10(10)
 #define NAMES_12_TENS NAMES_11_TENS ", " NAMES_10(11)
-#define DATA_1_TENS DATA_10()
-#define DATA_2_TENS DATA_1_TENS, DATA_10(1)
-#define DATA_3_TENS DATA_2_TENS, DATA_10(2)
-#define DATA_4_TENS DATA_3_TENS, DATA_10(3)
-#define DATA_5_TENS DATA_4_TENS, DATA_10(4)
-#define DATA_6_TENS DATA_5_TENS, DATA_10(5)
-#define DATA_7_TENS DATA_6_TENS, DATA_10(6)
-#define DATA_8_TENS DATA_7_TENS, DATA_10(7)
-#define DATA_9_TENS DATA_8_TENS, DATA_10(8)
-#define DATA_10_TENS DATA_9_TENS, DATA_10(9)
-#define DATA_11_TENS DATA_10_TENS, DATA_10(10)
-#define DATA_12_TENS DATA_11_TENS, DATA_10(11)
+#define DATA_1_TENS   DATA_10()
+#define DATA_2_TENS   DATA_1_TENS, DATA_10(1)
+#define DATA_3_TENS   DATA_2_TENS, DATA_10(2)
+#define DATA_4_TENS   DATA_3_TENS, DATA_10(3)
+#define DATA_5_TENS   DATA_4_TENS, DATA_10(4)
+#define DATA_6_TENS   DATA_5_TENS, DATA_10(5)
+#define DATA_7_TENS   DATA_6_TENS, DATA_10(6)
+#define DATA_8_TENS   DATA_7_TENS, DATA_10(7)
+#define DATA_9_TENS   DATA_8_TENS, DATA_10(8)
+#define DATA_10_TENS  DATA_9_TENS, DATA_10(9)
+#define DATA_11_TENS  DATA_10_TENS, DATA_10(10)
+#define DATA_12_TENS  DATA_11_TENS, DATA_10(11)
 
 /* d += p * q (or d = p * q where accumulate is 0); asynchronous. */
 template <int N, int TYPES> struct wgmma;
 
 #define UNWRAP(...) __VA_ARGS__
-#define WGMMA_TYPED(n, types, suffix, names, data, p_name, q_name, accumulate_name)                                   \
-    template <> struct wgmma<n, types> {                                                                               \
-        static __device__ __forceinline__ void run(float *d, uint64_t p, uint64_t q, int accumulate)                   \
-        {                                                                                                              \
-            asm volatile("{\n.reg .pred accumulate;\nsetp.ne.b32 accumulate, " accumulate_name ", 0;\n"                \
-                         "wgmma.mma_async.sync.aligned.m64n" #n "k32.f32." suffix " {" names "}, " p_name ", " q_name  \
-                         ", accumulate, 1, 1;\n}"                                                                      \
-                         : UNWRAP data                                                                                 \
-                         : "l"(p), "l"(q), "r"(accumulate));                                                           \
-        }                                                                                                              \
+#define WGMMA_TYPED(n, types, suffix, names, data, p_name, q_name, accumulate_name)                          \
+    template <> struct wgmma<n, types> {                                                                     \
+        static __device__ __forceinline__ void run(float *d, uint64_t p, uint64_t q, int accumulate)         \
+        {                                                                                                    \
+            asm volatile("{\n.reg .pred accumulate;\nsetp.ne.b32 accumulate, " accumulate_name ", 0;\n"      \
+                         "wgmma.mma_async.sync.aligned.m64n" #n "k32.f32." suffix " {" names "}, " p_name    \
+                         ", " q_name ", accumulate, 1, 1;\n}"                                                \
+                         : UNWRAP data                                                                       \
+                         : "l"(p), "l"(q), "r"(accumulate));                                                 \
+        }                                                                                                    \
     };
-#define WGMMA(n, names, data, p_name, q_name, accumulate_name)                                                        \
-    WGMMA_TYPED(n, FP8R_WGMMA_E4M3_E4M3, "e4m3.e4m3", names, data, p_name, q_name, accumulate_name)                   \
-    WGMMA_TYPED(n, FP8R_WGMMA_E4M3_E5M2, "e4m3.e5m2", names, data, p_name, q_name, accumulate_name)                   \
+#define WGMMA(n, names, data, p_name, q_name, accumulate_name)                                               \
+    WGMMA_TYPED(n, FP8R_WGMMA_E4M3_E4M3, "e4m3.e4m3", names, data, p_name, q_name, accumulate_name)          \
+    WGMMA_TYPED(n, FP8R_WGMMA_E4M3_E5M2, "e4m3.e5m2", names, data, p_name, q_name, accumulate_name)          \
     WGMMA_TYPED(n, FP8R_WGMMA_E5M2_E4M3, "e5m2.e4m3", names, data, p_name, q_name, accumulate_name)
 
 /* clang-format off */

@@ -10,13 +10,13 @@ struct entry {
 };
 
 static const struct entry entries[] = {
-#define KERNEL(groups, tiles, columns)                                                                                 \
+#define KERNEL(groups, tiles, columns)                                                                       \
     {groups, tiles, columns, false, (const void *)wide<groups, tiles, columns, true, FP8R_WGMMA_E4M3_E4M3>},
     FP8R_SM90_WIDE_PRECISE(KERNEL)
 #undef KERNEL
-#define KERNEL(groups, tiles, columns)                                                                                 \
+#define KERNEL(groups, tiles, columns)                                                                       \
     {groups, tiles, columns, true, (const void *)wide<groups, tiles, columns, true, FP8R_WGMMA_E5M2_E4M3>},
-    FP8R_SM90_WIDE_E5M2(KERNEL)
+        FP8R_SM90_WIDE_E5M2(KERNEL)
 #undef KERNEL
 };
 
