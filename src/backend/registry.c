@@ -9,7 +9,10 @@
 #include "base/status.h"
 #include "device/device.h"
 
-/* What a folder exports: everything but the facts of the list. Declared where `built` is 1. */
+/* What a folder exports: everything but the facts of the list. Declared where `built` is 1. It is a macro of the build
+ * for some rows, and becomes its number on the way through JOIN. */
+#define JOIN(what, built, name)  JOIN_(what, built, name)
+#define JOIN_(what, built, name) what##built(name)
 #define DECLARE_0(name)
 #define DECLARE_1(name) extern const fp8r_backend fp8r_backend_##name;
 #define ADDRESS_0(name) NULL
@@ -17,7 +20,7 @@
 #define REVISION_0(name) ""
 #define REVISION_1(name) FP8R_REVISION_##name
 
-#define FP8R_BACKEND(name, built, priority, description, kind, arch_min, arch_max, driver_min) DECLARE_##built(name)
+#define FP8R_BACKEND(name, built, priority, description, kind, arch_min, arch_max, driver_min) JOIN(DECLARE_, built, name)
 #include "backend/backends.inc"
 #undef FP8R_BACKEND
 
@@ -30,10 +33,10 @@ static const struct listed {
 #define FP8R_BACKEND(name_, built, priority_, description_, kind_, arch_min_, arch_max_, driver_min_)                  \
     {.name = #name_,                                                                                                   \
      .description = description_,                                                                                      \
-     .rev = REVISION_##built(name_),                                                                                   \
+     .rev = JOIN(REVISION_, built, name_),                                                                                   \
      .priority = priority_,                                                                                            \
      .capability = {.kind = kind_, .arch_min = arch_min_, .arch_max = arch_max_, .driver_min = driver_min_},           \
-     .code = ADDRESS_##built(name_)},
+     .code = JOIN(ADDRESS_, built, name_)},
 #include "backend/backends.inc"
 #undef FP8R_BACKEND
 };

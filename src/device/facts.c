@@ -1,12 +1,13 @@
 /* Reading a device's facts by kind, and holding them against capability windows.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/status.h"
+#include "device/cuda.h"
 #include "device/device.h"
 
 fp8r_status fp8r_device_facts_read(fp8r_device device, int32_t threads, uint32_t cpu_mask, fp8r_device_facts *facts)
 {
     if (device.kind == FP8R_DEVICE_CUDA)
-        return fp8r_fail(FP8R_ERROR_UNSUPPORTED, "device.kind is CUDA, but this build of fp8route holds no CUDA code");
+        return fp8r_cuda_facts_read(device.index, facts);
     if (device.kind != FP8R_DEVICE_CPU)
         return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "device.kind is %d: it must be FP8R_DEVICE_CPU or FP8R_DEVICE_CUDA",
                          (int)device.kind);
