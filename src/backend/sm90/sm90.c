@@ -1,0 +1,121 @@
+/* The Hopper kernels as a row of the list. Answers are the same for all M of a bracket (see bracket_end), so that a
+ * plan has few segments and the model is asked a few dozen times a plan.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "backend/sm90/sm90.h"
+
+#include <stdlib.h>
+
+#include "backend/sm90/shapes.h"
+#include "base/status.h"
+
+static const char *const config_names[] = {
+#define SKINNY(segments, blocks, cut, room) "skinny_k" #segments "_b" #blocks "_c" #cut #room
+#define WIDE(name, groups, tiles, columns, split, share_m, share_n) "wide_" name
+#include "backend/sm90/configs.inc"
+#undef SKINNY
+#undef WIDE
+    NULL};
+
+/* The last M that is asked about together with m: up to a skinny kernel's width; then steps of 128, the most common
+ * height of a tile, that double with M from 8192 on. The model's own error is larger than what is lost inside a step. */
+static int64_t bracket_end(int64_t m)
+{
+    const int tokens = fp8r_sm90_skinny_tokens(m, false);
+    if (tokens > 0) return tokens;
+    if (m > INT32_MAX) return m; /* which nothing takes */
+    int64_t step = 128;
+    while (step < (m + 63) / 64)
+        step *= 2;
+    return (m + step - 1) / step * step;
+}
+
+static bool supports(void *user, const fp8r_device_facts *device, const fp8r_problem *problem, int config,
+                     fp8r_reason *reason)
+{
+    (void)user;
+    return fp8r_sm90_supports(device, problem, config, reason);
+}
+
+static const char *numerics(void *user, const fp8r_device_facts *device, const fp8r_problem *problem, int config)
+{
+    (void)user;
+    return fp8r_sm90_class(device, problem, config);
+}
+
+/* The problem with the most rows of its bracket; as it is where that is too many for any configuration. */
+static int pick_at(const fp8r_device_facts *device, const fp8r_problem *problem, int64_t *end)
+{
+    fp8r_problem widest = *problem;
+    widest.m = *end = bracket_end(problem->m);
+    int config = fp8r_sm90_pick(device, &widest);
+    if (config >= 0) return config;
+    *end = problem->m;
+    return fp8r_sm90_pick(device, problem);
+}
+
+static int pick(void *user, const fp8r_device_facts *device, const fp8r_problem *problem)
+{
+    int64_t end;
+    (void)user;
+    return pick_at(device, problem, &end);
+}
+
+/* Grids end somewhere, for large batches inside a bracket. */
+static bool same_support(const fp8r_device_facts *device, const fp8r_problem *problem, int64_t end)
+{
+    fp8r_problem widest = *problem;
+    fp8r_reason ignored;
+    widest.m = end;
+    for (int i = 0; i < fp8r_sm90_config_count; ++i)
+        if (fp8r_sm90_supports(device, problem, i, &ignored) != fp8r_sm90_supports(device, &widest, i, &ignored))
+            return false;
+    return true;
+}
+
+/* What nothing takes at the end of a bracket is not taken further on either. */
+static int64_t horizon(void *user, const fp8r_device_facts *device, const fp8r_problem *problem)
+{
+    int64_t end;
+    (void)user;
+    if (pick_at(device, problem, &end) < 0) return INT64_MAX;
+    return problem->batch == 1 || same_support(device, problem, end) ? end : problem->m;
+}
+
+static fp8r_status prepare(void *user, const fp8r_services *services, const fp8r_device_facts *device,
+                           const fp8r_problem *problem, int config, void **state)
+{
+    (void)user, (void)services;
+    struct fp8r_sm90_plan *plan = malloc(sizeof *plan);
+    if (!plan) return fp8r_fail_memory("a prepared sm90 kernel");
+    fp8r_status status = fp8r_sm90_prepare(device, problem, config, plan);
+    if (status != FP8R_OK) {
+        free(plan);
+        return status;
+    }
+    *state = plan;
+    return FP8R_OK;
+}
+
+static void destroy(void *user, void *state)
+{
+    (void)user;
+    free(state);
+}
+
+static fp8r_status run(void *user, const fp8r_services *services, const void *state, const fp8r_problem *problem,
+                       int config, const fp8r_pointers *pointers, void *workspace, size_t workspace_bytes, void *stream)
+{
+    (void)user, (void)services, (void)config, (void)workspace, (void)workspace_bytes;
+    return fp8r_sm90_launch(state, problem, pointers, stream);
+}
+
+const fp8r_backend fp8r_backend_sm90 = {
+    .configs = config_names,
+    .supports = supports,
+    .numerics = numerics,
+    .pick = pick,
+    .horizon = horizon,
+    .prepare = prepare,
+    .run = run,
+    .destroy = destroy,
+};

@@ -1,0 +1,125 @@
+/* What the sm90 row answers on an H200 made by hand: a yes or a pick holds up to the horizon that it names, for every
+ * configuration. Skipped in a build without CUDA; nothing here runs a kernel.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <string.h>
+
+#include "backend/registry.h"
+#include "problem/problem.h"
+
+static struct fp8r_registry registry;
+
+static const fp8r_device_facts h200 = {.struct_size = sizeof h200,
+                                       .kind = FP8R_DEVICE_CUDA,
+                                       .arch = 90,
+                                       .sm_count = 132,
+                                       .driver = 13000,
+                                       .l2_bytes = 60 << 20,
+                                       .last_level_bytes = 60 << 20,
+                                       .bandwidth_gbs = 4917};
+
+static const fp8r_backend *sm90(void)
+{
+    assert_int_equal(fp8r_registry_init(&registry, NULL, 0), FP8R_OK);
+    const struct fp8r_row *row = &registry.rows[fp8r_registry_find(&registry, "sm90", 4)];
+    if (!row->is_built) skip();
+    return &row->backend;
+}
+
+static fp8r_problem problem_of(const char *text)
+{
+    fp8r_matmul matmul;
+    struct fp8r_product product;
+    assert_int_equal(fp8r_matmul_parse(text, &matmul), FP8R_OK);
+    assert_int_equal(fp8r_product_init(&matmul, FP8R_DATA_IGNORED, &product), FP8R_OK);
+    return product.problem;
+}
+
+/* At m: what is said of ANY and of every configuration, and what is picked. */
+static void answers(const fp8r_backend *row, fp8r_problem *problem, int64_t m, signed char said[128])
+{
+    fp8r_reason reason;
+    int count = 0;
+    problem->m = m;
+    memset(said, 0, 128);
+    while (row->configs[count])
+        count++;
+    assert_true(count < 120);
+    for (int i = 0; i < count; i++)
+        said[i] = row->supports(row->user, &h200, problem, i, &reason);
+    bool any = row->supports(row->user, &h200, problem, FP8R_CONFIG_ANY, &reason);
+    said[126] = any;
+    said[127] = any ? (signed char)row->pick(row->user, &h200, problem) : -1;
+    if (any) assert_true(said[said[127]]); /* the pick can run it */
+}
+
+static void check_horizons(const fp8r_backend *row, const char *text, int64_t m_most)
+{
+    signed char at_first[128], at_m[128];
+    fp8r_problem problem = problem_of(text);
+    for (int64_t first = 1; first <= m_most;) {
+        answers(row, &problem, first, at_first);
+        int64_t last = row->horizon(row->user, &h200, &problem);
+        assert_true(last >= first);
+        if (last > m_most) last = m_most;
+        int64_t step = (last - first) / 6 + 1;
+        for (int64_t m = first; m <= last; m = m < last && m + step > last ? last : m + step) {
+            answers(row, &problem, m, at_m);
+            if (memcmp(at_first, at_m, sizeof at_m) != 0)
+                fail_msg("%s: M=%lld differs from M=%lld, whose horizon is %lld", text, (long long)m, (long long)first,
+                         (long long)last);
+        }
+        first = last + 1;
+    }
+}
+
+static void answers_hold_up_to_the_horizon(void **state)
+{
+    const fp8r_backend *row = sm90();
+    (void)state;
+    check_horizons(row, "1x4096x14336", 3000);
+    check_horizons(row, "1x28672x5376:bias", 20000);
+    check_horizons(row, "1x1280x8192:precise", 1000);
+    check_horizons(row, "1x512x128:a=e5m2:fp32", 1000);
+    check_horizons(row, "1x4096x4096:invariant", 1000);
+    check_horizons(row, "4000*1x512x128", 5000);
+    check_horizons(row, "1x16x24:ta", 300);
+}
+
+static void every_name_is_its_configuration(void **state)
+{
+    const fp8r_backend *row = sm90();
+    fp8r_problem problem = problem_of("1x4096x14336");
+    fp8r_reason reason;
+    (void)state;
+    for (int i = 0; row->configs[i]; i++) {
+        assert_int_equal(fp8r_row_config(&registry.rows[fp8r_registry_find(&registry, "sm90", 4)], row->configs[i]), i);
+        if (row->supports(row->user, &h200, &problem, i, &reason))
+            assert_non_null(row->numerics(row->user, &h200, &problem, i));
+    }
+}
+
+/* The shape that a published rule got wrong: a skinny kernel's. */
+static void decode_is_skinny(void **state)
+{
+    const fp8r_backend *row = sm90();
+    fp8r_problem problem = problem_of("1x4096x14336");
+    (void)state;
+    assert_memory_equal(row->configs[row->pick(row->user, &h200, &problem)], "skinny_", 7);
+    problem.m = 8192;
+    assert_memory_equal(row->configs[row->pick(row->user, &h200, &problem)], "wide_", 5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(answers_hold_up_to_the_horizon),
+        cmocka_unit_test(every_name_is_its_configuration),
+        cmocka_unit_test(decode_is_skinny),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
