@@ -79,7 +79,7 @@ static void code_element(const struct fp8r_conversion *it, int64_t batch, int64_
 {
     float inverse = 1.0f / *scale_at(&it->scale, batch, row, col);
     float value = fp8r_load(it->in.data, place(&it->in, batch, row, col), it->in.dtype);
-    fp8r_store(it->out.data, place(&it->out, batch, row, col), FP8R_DTYPE_E4M3, value * inverse);
+    ((uint8_t *)it->out.data)[place(&it->out, batch, row, col)] = fp8r_quantize_code(value * inverse);
 }
 
 static void window_amax(void *argument, int64_t index)

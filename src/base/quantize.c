@@ -52,11 +52,8 @@ void fp8r_quantize_codes(const void *in, int32_t dtype, int64_t stride, int64_t 
     for (int64_t first = 0; first < count; first += BLOCK_ELEMS) {
         int64_t size = fp8r_size_min(BLOCK_ELEMS, count - first);
         widen(in, dtype, stride, first, size, block);
-        for (int64_t i = 0; i < size; i++) {
-            /* Which sign infinity times 0 gives to its NaN is the processor's choice: all NaN get the code 0x7F. */
-            uint8_t code = fp8r_to_e4m3(block[i] * inverse);
-            narrow[i] = code == 0xFFu ? 0x7Fu : code;
-        }
+        for (int64_t i = 0; i < size; i++)
+            narrow[i] = fp8r_quantize_code(block[i] * inverse);
         for (int64_t i = 0; i < size; i++)
             codes[(first + i) * code_stride] = narrow[i];
     }

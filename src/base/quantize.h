@@ -5,6 +5,16 @@
 
 #include <stdint.h>
 
+#include "base/convert.h"
+
+/* The code of a value that is already divided by its scale. Which sign infinity times 0 gives to its NaN is the
+ * processor's choice: all NaN get the code 0x7F. */
+static inline uint8_t fp8r_quantize_code(float scaled)
+{
+    const uint8_t code = fp8r_to_e4m3(scaled);
+    return code == 0xFFu ? 0x7Fu : code;
+}
+
 /* Largest magnitude among count values at in + i*stride, NaN not counted, and at least `so_far`. */
 float fp8r_quantize_amax(const void *in, int32_t dtype, int64_t stride, int64_t count, float so_far);
 

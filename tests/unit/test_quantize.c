@@ -270,6 +270,24 @@ static void nan_and_infinity(void **state)
     free(it.scale);
 }
 
+/* The same with a scale for every column and with one for every element, which take other loops. */
+static void nan_code_has_no_sign(void **state)
+{
+    (void)state;
+    for (int64_t rows = 1; rows <= 4; rows += 3) {
+        const struct job job = {FP8R_DTYPE_BF16, FP8R_SCALING_COMPUTE, 1, 4, 20, {1, rows, 20}, 0, 0, 0, with_nan};
+        struct buffers it = make(&job);
+        assert_int_equal(fp8r_quantize(context, &it.m_in, &it.m_out, &it.m_scale, FP8R_SCALING_COMPUTE, NULL), FP8R_OK);
+        check_codes(&job, &it);
+        for (int i = 0; i < 80; i++)
+            assert_int_not_equal(it.out[i], 0xFF);
+        assert_true(it.out[25] == 0x7F && it.out[46] == 0x7F && it.out[47] == 0x7F);
+        free(it.in);
+        free(it.out);
+        free(it.scale);
+    }
+}
+
 /* ---- And back ---- */
 
 static void dequantize_multiplies_once(void **state)
@@ -353,6 +371,7 @@ int main(void)
         cmocka_unit_test(j14_strided_rows),
         cmocka_unit_test(j11_zeros_and_dust),
         cmocka_unit_test(nan_and_infinity),
+        cmocka_unit_test(nan_code_has_no_sign),
         cmocka_unit_test(dequantize_multiplies_once),
         cmocka_unit_test(bad_arguments_are_named),
         cmocka_unit_test(nothing_of_a_huge_shape),
