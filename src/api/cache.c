@@ -76,12 +76,12 @@ static fp8r_status plan_family(struct fp8r_context *context, const fp8r_problem 
         fp8r_plan_destroy(*plan);
         return fp8r_fail_memory("a cached plan");
     }
-    if (old) {
-        old->next = cache->retired;
-        cache->retired = old;
-    }
-    if (family) {
+    if (family) { /* published before the old one is retired: a child of fork may find any step as the last */
         atomic_store_explicit(&family->plan, *plan, memory_order_release);
+        if (old) {
+            old->next = cache->retired;
+            cache->retired = old;
+        }
         return FP8R_OK;
     }
     made->key = *key;
@@ -101,15 +101,15 @@ fp8r_status fp8r_cache_find(struct fp8r_context *context, const fp8r_problem *pr
     *plan = family ? atomic_load_explicit(&family->plan, memory_order_acquire) : NULL;
     if (*plan && (*plan)->problem.m >= problem->m)
         return FP8R_OK;
-    pthread_mutex_lock(&context->cache.mutex);
+    fp8r_lock_take(&context->cache.lock);
     fp8r_status status = plan_family(context, problem, &key, plan, owned);
-    pthread_mutex_unlock(&context->cache.mutex);
+    fp8r_lock_give(&context->cache.lock);
     return status;
 }
 
 void fp8r_cache_init(struct fp8r_cache *cache)
 {
-    pthread_mutex_init(&cache->mutex, NULL);
+    fp8r_lock_init(&cache->lock);
 }
 
 void fp8r_cache_fini(struct fp8r_cache *cache)
@@ -125,5 +125,5 @@ void fp8r_cache_fini(struct fp8r_cache *cache)
         cache->retired = plan->next;
         fp8r_plan_destroy(plan);
     }
-    pthread_mutex_destroy(&cache->mutex);
+    fp8r_lock_fini(&cache->lock);
 }

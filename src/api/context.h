@@ -3,12 +3,12 @@
 #ifndef FP8R_API_CONTEXT_H
 #define FP8R_API_CONTEXT_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "api/space.h"
 #include "api/trace.h"
 #include "base/environment.h"
+#include "base/fork.h"
 #include "base/log.h"
 #include "base/pool.h"
 #include "route/decide.h"
@@ -25,7 +25,7 @@ struct fp8r_family {
 
 struct fp8r_cache {
     struct fp8r_family *_Atomic slots[FP8R_CACHE_SLOTS];
-    pthread_mutex_t mutex; /* guards what follows, and writing slots */
+    struct fp8r_lock lock; /* guards what follows, and writing slots */
     int families;
     struct fp8r_plan *retired; /* linked by `next`: replaced plans that a reader may still run */
 };

@@ -56,8 +56,9 @@ static fp8r_status told(const struct fp8r_row *row, const char *what, fp8r_statu
 {
     if (status == FP8R_OK || !row->is_outside)
         return status;
-    return fp8r_fail(status, "backend %s failed to %s and answered %s (%d)", row->backend.name, what,
-                     fp8r_status_name(status), (int)status);
+    bool is_known = status > FP8R_OK && status <= FP8R_ERROR_FORMAT;
+    return fp8r_fail(is_known ? status : FP8R_ERROR_DEVICE, "backend %s failed to %s and answered %s (%d)",
+                     row->backend.name, what, fp8r_status_name(status), (int)status);
 }
 
 static fp8r_status prepare(struct fp8r_plan *plan, struct fp8r_plan_segment *segment)

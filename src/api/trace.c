@@ -6,13 +6,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fork.h"
 #include "base/status.h"
 #include "problem/grammar.h"
 #include "problem/key.h"
@@ -29,7 +29,7 @@ struct met {
 struct fp8r_trace {
     int file;
     int context;
-    pthread_mutex_t mutex; /* guards what follows */
+    struct fp8r_lock lock; /* guards what follows */
     int problems;
     struct met *slots[SLOTS];
 };
@@ -46,7 +46,7 @@ fp8r_status fp8r_trace_create(const char *path, struct fp8r_trace **result)
         return fp8r_fail(FP8R_ERROR_IO, "FP8ROUTE_TRACE=%s cannot be opened: %s", path, strerror(errno));
     }
     trace->context = atomic_fetch_add(&contexts, 1) + 1;
-    pthread_mutex_init(&trace->mutex, NULL);
+    fp8r_lock_init(&trace->lock);
     *result = trace;
     return FP8R_OK;
 }
@@ -90,14 +90,14 @@ void fp8r_trace_count(struct fp8r_trace *trace, const fp8r_problem *problem, boo
     if (fp8r_problem_format(problem, text, sizeof text) != FP8R_OK)
         return;
     uint64_t hash = fp8r_hash_words(text, sizeof text);
-    pthread_mutex_lock(&trace->mutex);
+    fp8r_lock_take(&trace->lock);
     struct met *met = find(trace, text, hash, is_captured);
     if (met) {
         met->count++;
         if ((met->count & (met->count - 1)) == 0) /* a power of two */
             write_line(trace, met);
     }
-    pthread_mutex_unlock(&trace->mutex);
+    fp8r_lock_give(&trace->lock);
 }
 
 void fp8r_trace_destroy(struct fp8r_trace *trace)
@@ -110,6 +110,6 @@ void fp8r_trace_destroy(struct fp8r_trace *trace)
         free(trace->slots[i]);
     }
     close(trace->file);
-    pthread_mutex_destroy(&trace->mutex);
+    fp8r_lock_fini(&trace->lock);
     free(trace);
 }

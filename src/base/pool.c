@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
+#include "base/fork.h"
 #include "base/sizes.h"
 
 enum {
@@ -21,32 +22,18 @@ enum {
 struct fp8r_pool {
     _Atomic int threads; /* the caller counted */
     int started;         /* workers running, guarded by `owner` */
-    _Atomic uint64_t owner; /* 2 * fork generation + 1 while a loop runs */
+    _Atomic uint64_t owner; /* 2 * fork count + 1 while a loop runs */
     _Atomic uint64_t ticket; /* epoch << 32 | next index */
     _Atomic int64_t count, remaining;
     void (*_Atomic task)(void *, int64_t);
     void *_Atomic arg;
     _Atomic int sleepers;
     _Atomic bool stop;
-    uint64_t generation; /* fork generation the workers belong to */
+    uint64_t generation; /* fork count that the workers belong to */
     pthread_mutex_t mutex;
     pthread_cond_t wake;
     pthread_t *workers;
 };
-
-/* Counts forks as seen by the child: threads and locks from before one do not exist behind it. */
-static _Atomic uint64_t fork_generation;
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-
-static void count_fork(void)
-{
-    atomic_fetch_add(&fork_generation, 1);
-}
-
-static void watch_forks(void)
-{
-    (void)pthread_atfork(NULL, NULL, count_fork);
-}
 
 /* Runs indices of the present loop until none is left. */
 static void drain(struct fp8r_pool *pool)
@@ -161,7 +148,7 @@ static void run_loop(struct fp8r_pool *pool, int64_t count, void (*task)(void *,
 void fp8r_pool_parallel(void *argument, int64_t count, void (*task)(void *arg, int64_t index), void *arg)
 {
     struct fp8r_pool *pool = argument;
-    uint64_t generation = atomic_load_explicit(&fork_generation, memory_order_relaxed);
+    uint64_t generation = atomic_load_explicit(&fp8r_fork_count, memory_order_relaxed);
     if (count <= 1 || count > LOOP_LIMIT ||
         atomic_load_explicit(&pool->threads, memory_order_relaxed) == 1 || !acquire(pool, generation)) {
         for (int64_t i = 0; i < count; i++)
@@ -177,7 +164,7 @@ void fp8r_pool_parallel(void *argument, int64_t count, void (*task)(void *arg, i
 
 struct fp8r_pool *fp8r_pool_create(int threads)
 {
-    pthread_once(&fork_once, watch_forks);
+    fp8r_fork_watch();
     struct fp8r_pool *pool = calloc(1, sizeof *pool);
     if (!pool)
         return NULL;
@@ -188,7 +175,7 @@ struct fp8r_pool *fp8r_pool_create(int threads)
     }
     pool->threads = threads;
     atomic_store(&pool->ticket, (uint64_t)1 << 32 | UINT32_MAX);
-    uint64_t generation = atomic_load(&fork_generation);
+    uint64_t generation = atomic_load(&fp8r_fork_count);
     atomic_store(&pool->owner, 2 * generation);
     renew(pool, generation);
     return pool;
@@ -198,7 +185,7 @@ void fp8r_pool_destroy(struct fp8r_pool *pool)
 {
     if (!pool)
         return;
-    if (pool->generation == atomic_load(&fork_generation)) {
+    if (pool->generation == atomic_load(&fp8r_fork_count)) {
         pthread_mutex_lock(&pool->mutex);
         atomic_store(&pool->stop, true);
         pthread_cond_broadcast(&pool->wake);

@@ -14,6 +14,7 @@ struct fake {
     int64_t prepare_fails_above; /* preparing for more rows fails; 0 = never */
     const char *classes[2];      /* numerics class of "one" and "two"; NULL = none */
     size_t workspace_bytes;
+    int run_answers; /* what a run returns */
     float mark;
     _Atomic long prepared, destroyed, failed, runs;
 };

@@ -296,6 +296,29 @@ static void runs_refuse_what_was_not_planned(void **state)
     fp8r_context_destroy(context);
 }
 
+/* What an outside backend answers reaches the caller as a status of the list, with the number that it was. */
+static void answers_outside_the_list_are_device_errors(void **state)
+{
+    static const int answers[][2] = {{FP8R_ERROR_IO, FP8R_ERROR_IO}, {77, FP8R_ERROR_DEVICE}, {-1, FP8R_ERROR_DEVICE}};
+    struct sample sample;
+    (void)state;
+    fp8r_context *context = create(NULL, 0);
+    assert_true(sample_init(&sample, "8x16x32:fp32", SAMPLE_EXACT, 1));
+    fp8r_plan *made = NULL;
+    assert_int_equal(fp8r_plan_create(context, &sample.matmul, "high", &made), FP8R_OK);
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+        fp8r_pointers pointers = sample_pointers(&sample, 8);
+        char number[16];
+        high.run_answers = answers[i][0];
+        snprintf(number, sizeof number, "(%d)", answers[i][0]);
+        assert_int_equal(fp8r_plan_run(made, &pointers, NULL, 0, NULL), answers[i][1]);
+        assert_true(strstr(fp8r_last_error(), "high") && strstr(fp8r_last_error(), number));
+    }
+    fp8r_plan_destroy(made);
+    sample_fini(&sample);
+    fp8r_context_destroy(context);
+}
+
 static void equal_contexts_have_equal_ids(void **state)
 {
     unsigned char ids[5][32];
@@ -329,6 +352,7 @@ int main(void)
         PLAN_TEST(nothing_left_is_unsupported),
         PLAN_TEST(several_without_a_route_are_ambiguous),
         PLAN_TEST(runs_refuse_what_was_not_planned),
+        PLAN_TEST(answers_outside_the_list_are_device_errors),
         PLAN_TEST(equal_contexts_have_equal_ids),
     };
     int descriptor = mkstemp(path);
