@@ -8,6 +8,7 @@
 #include "base/dtype.h"
 #include "base/sizes.h"
 #include "base/status.h"
+#include "problem/conversion.h"
 
 enum {
     UNSET = -1,
@@ -255,6 +256,18 @@ static fp8r_status place(fp8r_matrix *matrix, bool inner_is_col, bool outer_firs
     return FP8R_OK;
 }
 
+/* Of an empty product nothing is touched, so an operand that fits in no memory is no fault: its lines then lie upon each
+ * other. `placed`: what became of the operand so far. */
+static fp8r_status fit(const struct draft *draft, fp8r_status placed, fp8r_matrix *matrix)
+{
+    bool is_empty = draft->batch == 0 || draft->m == 0 || draft->n == 0;
+    if (!is_empty || (placed == FP8R_OK && fp8r_matrix_check("problem", matrix) == FP8R_OK))
+        return placed;
+    matrix->batch_stride = matrix->row_stride = matrix->col_stride = 0;
+    fp8r_error_clear();
+    return FP8R_OK;
+}
+
 static fp8r_matrix scale_matrix(int32_t kind, int64_t batch, int64_t rows, int64_t cols)
 {
     if (kind == FP8R_SCALE_NONE)
@@ -286,15 +299,20 @@ static fp8r_status finish(const struct draft *draft, fp8r_matmul *matmul)
     made.a = (fp8r_matrix){.dtype = draft->a, .batch = batch, .rows = draft->m, .cols = draft->k};
     made.b = (fp8r_matrix){.dtype = FP8R_DTYPE_E4M3, .batch = batch, .rows = draft->k, .cols = draft->n};
     made.out = (fp8r_matrix){.dtype = draft->out, .batch = batch, .rows = draft->m, .cols = draft->n};
-    FP8R_TRY(place(&made.a, true, draft->outer_a, draft->pitch_a, draft->inner_a, draft->batch_a));
-    FP8R_TRY(place(&made.b, false, draft->outer_b, draft->pitch_b, draft->inner_b, draft->batch_b));
-    FP8R_TRY(place(&made.out, true, draft->outer_out, draft->pitch_out, draft->inner_out, draft->batch_out));
+    FP8R_TRY(fit(draft, place(&made.a, true, draft->outer_a, draft->pitch_a, draft->inner_a, draft->batch_a), &made.a));
+    FP8R_TRY(fit(draft, place(&made.b, false, draft->outer_b, draft->pitch_b, draft->inner_b, draft->batch_b), &made.b));
+    FP8R_TRY(fit(draft,
+                 place(&made.out, true, draft->outer_out, draft->pitch_out, draft->inner_out, draft->batch_out),
+                 &made.out));
     made.scale_a = scale_matrix(scale_a, batch, draft->m, 1);
     made.scale_b = scale_matrix(scale_b, batch, 1, draft->n);
     if (draft->has_bias) {
         made.bias = scale_matrix(FP8R_SCALE_ROW, batch, 1, draft->n);
         made.bias.dtype = draft->bias == UNSET ? draft->out : draft->bias;
     }
+    fp8r_matrix *extras[3] = {&made.scale_a, &made.scale_b, &made.bias};
+    for (int i = 0; i < 3; i++)
+        FP8R_TRY(fit(draft, FP8R_OK, extras[i]));
     if (draft->align < 256) /* no data, but pointers of this alignment and no better */
         set_align(&made, draft->align);
     made.accumulation = draft->accumulation;

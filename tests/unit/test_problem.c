@@ -28,6 +28,21 @@ static void text_reads_back(void **state)
     }
 }
 
+/* Empty products whose packed inputs no memory holds: nothing is touched, so they are right, and have a text. */
+static void empty_products_may_be_of_any_size(void **state)
+{
+    (void)state;
+    static const char *const huge[] = {"65536*1x0x4611686018427387904", "0x4611686018427387904x4611686018427387904",
+                                       "0*9x9223372036854775807x9223372036854775807:fp32:bias", "4x0x9223372036854775807:a=bf16"};
+    for (size_t i = 0; i < sizeof huge / sizeof *huge; i++) {
+        fp8r_matmul matmul;
+        char text[FP8R_TEXT_BYTES];
+        assert_int_equal(fp8r_matmul_parse(huge[i], &matmul), FP8R_OK);
+        assert_int_equal(fp8r_matmul_format(&matmul, text, sizeof text), FP8R_OK);
+        assert_string_equal(text, huge[i]);
+    }
+}
+
 static void family_keeps_the_key(void **state)
 {
     (void)state;
@@ -86,7 +101,7 @@ static void bad_text_names_the_place(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text_reads_back),
+        cmocka_unit_test(text_reads_back), cmocka_unit_test(empty_products_may_be_of_any_size),
         cmocka_unit_test(family_keeps_the_key),
         cmocka_unit_test(key_does_not_depend_on_m),
         cmocka_unit_test(bad_text_names_the_place),
