@@ -12,6 +12,7 @@
 #include "measure/sequential.h"
 #include "measure/statistics.h"
 #include "tool_status.h"
+#include "tune/deal.h"
 #include "tune/entrants.h"
 #include "tune/interrupt.h"
 #include "tune/recorded_race.h"
@@ -152,7 +153,6 @@ static int measure_grid(struct work *work, int64_t m, struct fp8r_tool_error *er
     if (code == FP8R_EXIT_UNMEASURED) /* nobody can run it: not a case */
         return FP8R_EXIT_GOOD;
     full->measured += code == FP8R_EXIT_GOOD;
-    full->noisy += code == FP8R_EXIT_GOOD && !steady;
     return code == FP8R_EXIT_GOOD ? record_done(full->record, index, !steady, error) : code;
 }
 
@@ -177,7 +177,6 @@ static int measure_border(struct work *work, int64_t m, struct fp8r_tool_error *
         return code;
     full->measured++;
     bool steady = is_steady(work, &full->record->samples.cases[index]);
-    full->noisy += !steady;
     return record_done(full->record, index, !steady, error);
 }
 
@@ -425,64 +424,18 @@ static int tune_family(struct full *full, const struct fp8r_tune_family *family,
     return code;
 }
 
-/* ---- Dealing ---- */
-
-/* A problem's length, roughly: its bytes of weights at 10 a nanosecond, or its operations at 100. */
-static double length_of(const struct fp8r_tune_family *family, int64_t m)
-{
-    double weights = (double)family->key.batch * (double)family->key.n * (double)family->key.k;
-    return fmax(weights / 10, 2 * weights * (double)m / 100);
-}
-
-/* Everything that is dealt: problem i of all, by length. */
-struct dealt {
-    double length;
-    size_t number;
-};
-
-static int compare_dealt(const void *a, const void *b)
-{
-    const struct dealt *one = a, *other = b;
-    if (one->length != other->length)
-        return one->length < other->length ? 1 : -1;
-    return (one->number > other->number) - (one->number < other->number);
-}
-
-static size_t count_problems(const struct fp8r_tune_families *families)
+/* Of the record's cases on this machine, those whose times never held still, whoever measured them. */
+static size_t count_noisy(const struct record *record)
 {
     size_t count = 0;
-    for (size_t i = 0; i < families->count; i++)
-        count += families->items[i].m_count;
+    for (size_t i = 0; i < record->samples.case_count; i++)
+        count += record->samples.cases[i].machine == record->machine && record->samples.cases[i].is_noisy;
     return count;
-}
-
-static bool deal(const struct fp8r_tune_families *families, int shards, int *shard_of)
-{
-    size_t count = count_problems(families), at = 0;
-    struct dealt *dealt = calloc(count + 1, sizeof *dealt);
-    double *load = calloc((size_t)shards, sizeof *load);
-    for (size_t i = 0; dealt && i < families->count; i++)
-        for (size_t j = 0; j < families->items[i].m_count; j++, at++)
-            dealt[at] = (struct dealt){length_of(&families->items[i], families->items[i].ms[j]), at};
-    if (dealt && load) {
-        qsort(dealt, count, sizeof *dealt, compare_dealt);
-        for (size_t i = 0; i < count; i++) {
-            int least = 0;
-            for (int j = 1; j < shards; j++)
-                least = load[j] < load[least] ? j : least;
-            load[least] += dealt[i].length;
-            shard_of[dealt[i].number] = least + 1;
-        }
-    }
-    bool done = dealt && load;
-    free(dealt);
-    free(load);
-    return done;
 }
 
 int full_tune(struct full *full, const struct fp8r_tune_families *families, struct fp8r_tool_error *error)
 {
-    size_t count = count_problems(families), at = 0;
+    size_t count = deal_count(families), at = 0;
     int *shard_of = calloc(count + 1, sizeof *shard_of);
     int code = FP8R_EXIT_GOOD;
     if (!shard_of || !deal(families, full->shards, shard_of))
@@ -494,6 +447,7 @@ int full_tune(struct full *full, const struct fp8r_tune_families *families, stru
         code = tune_family(full, &families->items[i], shard_of + at, error);
         at += families->items[i].m_count;
     }
+    full->noisy = count_noisy(full->record);
     fp8r_rotation_fini(&full->rotation);
     free(shard_of);
     return code;

@@ -22,7 +22,8 @@ struct full {
     void (*note)(void *user, const char *line);
     void *user;
     /* What was done. */
-    size_t problems, measured, noisy, left; /* of this shard: all, measured by this call, noisy, not begun */
+    size_t problems, measured, left; /* of this shard: all, measured by this call, not begun */
+    size_t noisy;   /* of all that the record holds of this machine */
     size_t waiting; /* borders that need other shards' results first */
     bool is_wrong;  /* some result was wrong */
     struct fp8r_rotation rotation;
