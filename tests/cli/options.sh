@@ -61,6 +61,12 @@ expect 0 help
 for name in $(grep -rho '"FP8ROUTE_[A-Z_]*"' "$DATA/../../src" | sort -u | tr -d '"'); do
     says "^    $name "
 done
+expect 0 help --json
+says '"schema": "fp8route.help/1"'
+expect 0 help run --json
+says '"name": "weights"'
+never '"name": "tune"'
+refuses 2 'json' help --man --json
 refuses 2 'no file can be made in' help --pages "$work/nowhere"
 
 # no colour where it is no terminal; output that cannot be written is an error

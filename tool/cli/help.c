@@ -41,7 +41,9 @@ static int run(const void *arguments, struct fp8r_tool_error *error)
     bool has_name = help->common.words.count > 0 && strcmp(help->common.words.items[0], "fp8route") != 0;
     const struct fp8r_verb *verb = has_name ? fp8r_verb_find(help->common.words.items[0], error) : NULL;
     if (has_name && !verb) return FP8R_EXIT_USAGE;
-    if (help->common.json) return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "--json: help is text only");
+    if (help->common.json && (help->man || help->pages))
+        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "--json: man pages have a form of their own");
+    if (help->common.json) return fp8r_manual_print_json(verb, error);
     if (help->pages) return write_pages(help->pages, error);
     if (help->man)
         fp8r_manual_print_page(verb, stdout);

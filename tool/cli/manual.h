@@ -13,6 +13,9 @@ void fp8r_manual_print_help(const struct fp8r_verb *verb, FILE *stream);
 /* The man page in roff: of a verb, or of the program for NULL. */
 void fp8r_manual_print_page(const struct fp8r_verb *verb, FILE *stream);
 
+/* The tables themselves as one JSON object: of a verb, or of all for NULL. Exit code: INTERNAL. */
+int fp8r_manual_print_json(const struct fp8r_verb *verb, struct fp8r_tool_error *error);
+
 /* The program's environment variables and exit codes, as the pages list them; name NULL behind the last. */
 struct fp8r_manual_item {
     const char *name, *text;

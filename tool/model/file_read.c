@@ -86,7 +86,7 @@ static int text_load(const struct fp8r_file *file, uint64_t limit_bytes, char **
 int fp8r_text_read(const char *path, uint64_t limit_bytes, char **text, size_t *text_bytes,
                    struct fp8r_tool_error *error)
 {
-    struct fp8r_file file;
+    struct fp8r_file file = {0};
     int rc = fp8r_file_open(path, &file, error);
     if (rc != FP8R_EXIT_GOOD) return rc;
     rc = text_load(&file, limit_bytes, text, error);
