@@ -128,7 +128,7 @@ typedef struct fp8r_device {
 } fp8r_device;
 
 enum {
-    FP8R_NO_ENVIRONMENT = 1u << 0, /* read no FP8ROUTE_* variable */
+    FP8R_NO_ENVIRONMENT = 1u << 0, /* read no FP8ROUTE_* variable (which libraries a process loads excepted) */
     FP8R_NO_ROUTE_FILES = 1u << 1, /* read no route file but options.routes */
     FP8R_ROUTED_ONLY = 1u << 2     /* like FP8ROUTE_UNROUTED=error: no neighbour and no default decides */
 };
