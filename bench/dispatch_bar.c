@@ -31,7 +31,7 @@ static bool add_problem(struct subject *subject, int index)
     null_operands(&matmul);
     if (fp8r_product_init(&matmul, FP8R_DATA_USED, &subject->products[index]) != FP8R_OK) return false;
     if (index == 0 && fp8r_plan_create(subject->context, &matmul, NULL, &subject->plan) != FP8R_OK) return false;
-    return fp8r_cache_find(subject->context, &subject->products[index].problem, &plan, &owned) == FP8R_OK;
+    return fp8r_cache_find(subject->context, &subject->products[index].problem, false, &plan, &owned) == FP8R_OK;
 }
 
 static void drop(struct subject *subject)
@@ -68,7 +68,7 @@ static bool decide_all(struct subject *subject)
         struct fp8r_plan *plan;
         bool owned;
         const fp8r_problem *problem = &subject->products[subject->order[i]].problem;
-        if (fp8r_cache_find(subject->context, problem, &plan, &owned) != FP8R_OK || !fp8r_plan_segment_at(plan, problem->m))
+        if (fp8r_cache_find(subject->context, problem, false, &plan, &owned) != FP8R_OK || !fp8r_plan_segment_at(plan, problem->m))
             return false;
     }
     return true;

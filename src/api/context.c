@@ -8,6 +8,7 @@
 #include "api/plan.h"
 #include "base/sha256.h"
 #include "base/status.h"
+#include "device/cuda.h"
 #include "device/device.h"
 #include "route/route_file.h"
 #include "route/search.h"
@@ -129,6 +130,17 @@ static void open_trace(struct fp8r_context *context)
         fp8r_log_line(&context->log, FP8R_LOG_WARNING, "%s", fp8r_last_error());
 }
 
+/* A row's probe may ask the GPU itself. */
+static fp8r_status gate(struct fp8r_context *context)
+{
+    struct fp8r_cuda_guard guard = {0};
+    if (context->cuda)
+        FP8R_TRY(fp8r_cuda_enter(context->cuda, &guard));
+    fp8r_registry_gate(&context->registry, &context->device, context->environment.deny, true);
+    fp8r_cuda_leave(&guard);
+    return FP8R_OK;
+}
+
 static fp8r_status fill(struct fp8r_context *context, fp8r_device device, const fp8r_context_options *options)
 {
     FP8R_TRY(check_options(options));
@@ -137,9 +149,11 @@ static fp8r_status fill(struct fp8r_context *context, fp8r_device device, const 
     set_log(context, options);
     int32_t threads = options->threads > 0 ? options->threads : context->environment.threads;
     FP8R_TRY(fp8r_device_facts_read(device, threads, context->environment.cpu_mask, &context->device));
+    if (device.kind == FP8R_DEVICE_CUDA)
+        FP8R_TRY(fp8r_cuda_open(device.index, &context->cuda));
     FP8R_TRY(make_pool(context));
     FP8R_TRY(fp8r_registry_init(&context->registry, options->backends, options->backend_count));
-    fp8r_registry_gate(&context->registry, &context->device, context->environment.deny, true);
+    FP8R_TRY(gate(context));
     FP8R_TRY(load_routes(context, options));
     set_router(context, options);
     open_trace(context);
@@ -156,6 +170,7 @@ fp8r_status fp8r_context_create(fp8r_device device, const fp8r_context_options *
     if (!made)
         return fp8r_fail_memory("a context");
     fp8r_cache_init(&made->cache);
+    fp8r_stream_space_init(&made->stream_space);
     fp8r_status status = fill(made, device, options ? options : &defaults);
     if (status != FP8R_OK) {
         fp8r_context_destroy(made);
@@ -168,9 +183,15 @@ fp8r_status fp8r_context_create(fp8r_device device, const fp8r_context_options *
 
 void fp8r_context_destroy(fp8r_context *context)
 {
+    struct fp8r_cuda_guard guard = {0};
     if (!context)
         return;
+    if (context->cuda && fp8r_cuda_enter(context->cuda, &guard) != FP8R_OK)
+        fp8r_error_clear(); /* the driver is gone, and with it what was on the device */
     fp8r_cache_fini(&context->cache);
+    fp8r_stream_space_fini(&context->stream_space);
+    fp8r_cuda_leave(&guard);
+    fp8r_cuda_close(context->cuda);
     fp8r_trace_destroy(context->trace);
     fp8r_space_fini(&context->space);
     fp8r_pool_destroy(context->pool);

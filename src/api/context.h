@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "api/space.h"
+#include "api/stream_space.h"
 #include "api/trace.h"
 #include "base/environment.h"
 #include "base/fork.h"
@@ -34,6 +35,7 @@ struct fp8r_context {
     struct fp8r_environment environment;
     struct fp8r_log log;
     fp8r_device_facts device;
+    struct fp8r_cuda *cuda; /* the GPU; NULL on a CPU */
     struct fp8r_registry registry;
     struct fp8r_table table;
     struct fp8r_router router;
@@ -43,7 +45,8 @@ struct fp8r_context {
     _Atomic uint64_t reported; /* rows whose failure to prepare has been logged, by bit */
     _Atomic bool forced_reported;
     struct fp8r_trace *trace; /* NULL = not asked for */
-    struct fp8r_space space;
+    struct fp8r_space space;               /* on a CPU */
+    struct fp8r_stream_space stream_space; /* on a GPU */
     struct fp8r_cache cache;
 };
 

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/context.h"
+#include "api/call.h"
+#include "backend/row.h"
 #include "base/reason.h"
 #include "base/status.h"
 #include "problem/problem.h"
@@ -116,29 +117,38 @@ static void explain_nothing(const fp8r_context *context, struct fp8r_explanation
     snprintf(made->note, sizeof made->note, "M, N or B = 0 writes nothing, K = 0 writes the bias or zeros");
 }
 
+static void explain_decision(const fp8r_context *context, const fp8r_problem *problem, struct fp8r_explanation *made)
+{
+    struct fp8r_candidates candidates;
+    struct fp8r_decision decision;
+    fp8r_decide(&context->router, problem, 0, false, &candidates, &decision);
+    for (int i = 0; i < context->registry.count; i++)
+        write_row(context, problem, &candidates, &decision, made, i);
+    made->source = fp8r_source_name(decision.source);
+    fp8r_decision_note(&context->router, problem, &candidates, &decision, made->note, sizeof made->note);
+}
+
 fp8r_status fp8r_explain(fp8r_context *context, const fp8r_matmul *matmul, fp8r_explanation **explanation)
 {
     struct fp8r_product product;
-    struct fp8r_candidates candidates;
-    struct fp8r_decision decision;
+    struct fp8r_call call;
     if (!context)
         return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "context is NULL");
     if (!explanation)
         return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "explanation is NULL");
     FP8R_TRY(fp8r_product_init(matmul, FP8R_DATA_IGNORED, &product));
+    FP8R_TRY(fp8r_call_begin(context, &call));
     struct fp8r_explanation *made = allocate((size_t)context->registry.count);
-    if (!made)
+    if (!made) {
+        fp8r_call_end(&call);
         return fp8r_fail_memory("an explanation");
-    *explanation = made;
-    if (fp8r_problem_is_empty(&product.problem) || product.problem.k == 0) {
-        explain_nothing(context, made);
-        return FP8R_OK;
     }
-    fp8r_decide(&context->router, &product.problem, 0, &candidates, &decision);
-    for (int i = 0; i < context->registry.count; i++)
-        write_row(context, &product.problem, &candidates, &decision, made, i);
-    made->source = fp8r_source_name(decision.source);
-    fp8r_decision_note(&context->router, &product.problem, &candidates, &decision, made->note, sizeof made->note);
+    *explanation = made;
+    if (fp8r_problem_is_empty(&product.problem) || product.problem.k == 0)
+        explain_nothing(context, made);
+    else
+        explain_decision(context, &product.problem, made);
+    fp8r_call_end(&call);
     return FP8R_OK;
 }
 

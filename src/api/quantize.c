@@ -5,7 +5,8 @@
 
 #include <math.h>
 
-#include "api/context.h"
+#include "api/call.h"
+#include "backend/steps.h"
 #include "base/convert.h"
 #include "base/dtype.h"
 #include "base/sizes.h"
@@ -110,25 +111,44 @@ static void amax_to_scale(float *scale)
     *scale = fp8r_quantize_scale(*scale);
 }
 
+static void quantize_on_host(struct fp8r_context *context, struct fp8r_conversion *conversion, int32_t scaling)
+{
+    const fp8r_matrix *in = &conversion->in;
+    int64_t lines = in->batch * in->rows, windows = (in->cols - 1) / WINDOW_COLS + 1;
+    bool by_line = conversion->scale.cols == 1;
+    if (scaling == FP8R_SCALING_COMPUTE) {
+        each_scale(&conversion->scale, set_zero);
+        fp8r_pool_parallel(context->pool, by_line ? lines : windows, by_line ? line_amax : window_amax, conversion);
+        each_scale(&conversion->scale, amax_to_scale);
+    }
+    fp8r_pool_parallel(context->pool, by_line ? lines : windows, by_line ? line_codes : window_codes, conversion);
+}
+
+/* An empty matrix has nothing that bounds its other extents. */
+static bool is_empty(const fp8r_matrix *matrix)
+{
+    return matrix->batch == 0 || matrix->rows == 0 || matrix->cols == 0;
+}
+
 fp8r_status fp8r_quantize(fp8r_context *context, const fp8r_matrix *in, const fp8r_matrix *out, const fp8r_matrix *scale,
                           int32_t scaling, void *stream)
 {
     struct fp8r_conversion conversion;
-    (void)stream;
+    struct fp8r_call call;
     if (!context)
         return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "context is NULL");
     FP8R_TRY(fp8r_quantize_check(in, out, scale, scaling, &conversion));
-    if (in->batch == 0 || in->rows == 0 || in->cols == 0) /* nothing bounds the other extents then */
+    if (is_empty(in))
         return FP8R_OK;
-    int64_t lines = in->batch * in->rows, windows = (in->cols - 1) / WINDOW_COLS + 1;
-    bool by_line = scale->cols == 1;
-    if (scaling == FP8R_SCALING_COMPUTE) {
-        each_scale(&conversion.scale, set_zero);
-        fp8r_pool_parallel(context->pool, by_line ? lines : windows, by_line ? line_amax : window_amax, &conversion);
-        each_scale(&conversion.scale, amax_to_scale);
+    if (!context->cuda) {
+        quantize_on_host(context, &conversion, scaling);
+        return FP8R_OK;
     }
-    fp8r_pool_parallel(context->pool, by_line ? lines : windows, by_line ? line_codes : window_codes, &conversion);
-    return FP8R_OK;
+    FP8R_TRY(fp8r_call_begin(context, &call));
+    fp8r_status status =
+        fp8r_step_quantize(&context->device, &conversion.in, &conversion.out, &conversion.scale, scaling, stream);
+    fp8r_call_end(&call);
+    return status;
 }
 
 static void line_values(void *argument, int64_t index)
@@ -147,11 +167,19 @@ fp8r_status fp8r_dequantize(fp8r_context *context, const fp8r_matrix *in, const 
                             const fp8r_matrix *out, void *stream)
 {
     struct fp8r_conversion conversion;
-    (void)stream;
+    struct fp8r_call call;
     if (!context)
         return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "context is NULL");
     FP8R_TRY(fp8r_dequantize_check(in, scale, out, &conversion));
-    int64_t lines = in->cols == 0 ? 0 : in->batch * in->rows;
-    fp8r_pool_parallel(context->pool, lines, line_values, &conversion);
-    return FP8R_OK;
+    if (is_empty(in))
+        return FP8R_OK;
+    if (!context->cuda) {
+        fp8r_pool_parallel(context->pool, in->batch * in->rows, line_values, &conversion);
+        return FP8R_OK;
+    }
+    FP8R_TRY(fp8r_call_begin(context, &call));
+    fp8r_status status =
+        fp8r_step_dequantize(&context->device, &conversion.in, &conversion.scale, &conversion.out, stream);
+    fp8r_call_end(&call);
+    return status;
 }

@@ -1,41 +1,91 @@
-/* The routed call: validation, the cached plan, borrowed workspace.
+/* The routed call: validation, the cached plan, workspace. On a CPU that is borrowed, on a GPU it is the stream's.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "api/call.h"
 #include "api/plan.h"
-#include "base/status.h"
+#include "backend/row.h"
+#include "problem/problem.h"
 
-static fp8r_status run(struct fp8r_context *context, const struct fp8r_plan *plan, const struct fp8r_product *product,
-                       void *stream)
+static size_t workspace_of(const struct fp8r_context *context, const struct fp8r_plan *plan, const fp8r_problem *problem)
 {
-    const struct fp8r_plan_segment *segment = fp8r_plan_segment_at(plan, product->problem.m);
-    const struct fp8r_row *row = &context->registry.rows[segment->row];
-    size_t bytes = fp8r_row_workspace(row, &context->device, &product->problem, segment->config);
+    const struct fp8r_plan_segment *segment = fp8r_plan_segment_at(plan, problem->m);
+    return fp8r_row_workspace(&context->registry.rows[segment->row], &context->device, problem, segment->config);
+}
+
+static fp8r_status run_borrowing(struct fp8r_context *context, const struct fp8r_plan *plan,
+                                 const struct fp8r_product *product, size_t bytes)
+{
     struct fp8r_buffer *buffer = bytes > 0 ? fp8r_space_borrow(&context->space, bytes) : NULL;
     if (bytes > 0 && !buffer)
         return fp8r_fail(FP8R_ERROR_OUT_OF_MEMORY, "out of memory for %zu bytes of workspace", bytes);
-    fp8r_status status = fp8r_plan_segment_run(plan, segment, &product->problem, &product->pointers,
-                                               buffer ? buffer->data : NULL, bytes, stream);
+    fp8r_status status =
+        fp8r_plan_segment_run(plan, fp8r_plan_segment_at(plan, product->problem.m), &product->problem,
+                              &product->pointers, buffer ? buffer->data : NULL, bytes, NULL);
     if (buffer)
         fp8r_space_return(&context->space, buffer);
     return status;
 }
 
+static fp8r_status multiply(struct fp8r_context *context, const struct fp8r_product *product)
+{
+    struct fp8r_plan *plan;
+    bool owned;
+    FP8R_TRY(fp8r_cache_find(context, &product->problem, false, &plan, &owned));
+    fp8r_status status = run_borrowing(context, plan, product, workspace_of(context, plan, &product->problem));
+    if (owned)
+        fp8r_plan_free(plan);
+    return status;
+}
+
+static fp8r_status run_queued(struct fp8r_context *context, const struct fp8r_plan *plan,
+                              const struct fp8r_product *product, const struct fp8r_stream_facts *facts, size_t bytes,
+                              void *stream)
+{
+    void *memory = NULL;
+    if (bytes > 0)
+        FP8R_TRY(fp8r_stream_space_get(&context->stream_space, facts->id, bytes, &memory));
+    return fp8r_plan_segment_run(plan, fp8r_plan_segment_at(plan, product->problem.m), &product->problem,
+                                 &product->pointers, memory, bytes, stream);
+}
+
+/* The common case asks nothing of the stream: a plan is there, and it needs no workspace. Otherwise it matters which
+ * stream it is, and whether it is capturing. */
+static fp8r_status multiply_queued(struct fp8r_context *context, const struct fp8r_product *product, void *stream)
+{
+    const fp8r_problem *problem = &product->problem;
+    struct fp8r_stream_facts facts = {0};
+    struct fp8r_plan *plan = fp8r_cache_look(context, problem, false);
+    bool owned = false;
+    size_t bytes = plan ? workspace_of(context, plan, problem) : 0;
+    if (!plan || bytes > 0) {
+        FP8R_TRY(fp8r_cuda_stream_read(stream, &facts));
+        FP8R_TRY(fp8r_cache_find(context, problem, facts.is_capturing, &plan, &owned));
+        bytes = workspace_of(context, plan, problem);
+    }
+    fp8r_status status = run_queued(context, plan, product, &facts, bytes, stream);
+    if (owned)
+        fp8r_plan_free(plan);
+    return status;
+}
+
+static fp8r_status call(struct fp8r_context *context, const struct fp8r_product *product, void *stream)
+{
+    if (context->environment.checks)
+        FP8R_TRY(fp8r_call_check_pointers(context, &product->problem, &product->pointers));
+    if (product->problem.k == 0)
+        return fp8r_fill(context, &product->problem, &product->pointers, stream);
+    return context->cuda ? multiply_queued(context, product, stream) : multiply(context, product);
+}
+
 fp8r_status fp8r_scaled_mm(fp8r_context *context, const fp8r_matmul *matmul, void *stream)
 {
     struct fp8r_product product;
-    struct fp8r_plan *plan;
-    bool owned;
+    struct fp8r_call guarded;
     if (!context)
         return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "context is NULL");
-    FP8R_TRY(fp8r_product_init(matmul, FP8R_DATA_USED, &product));
-    if (fp8r_problem_is_empty(&product.problem))
-        return FP8R_OK;
-    if (product.problem.k == 0) {
-        fp8r_fill(&product.problem, &product.pointers);
-        return FP8R_OK;
-    }
-    FP8R_TRY(fp8r_cache_find(context, &product.problem, &plan, &owned));
-    fp8r_status status = run(context, plan, &product, stream);
-    if (owned)
-        fp8r_plan_destroy(plan);
+    FP8R_TRY(fp8r_call_begin(context, &guarded));
+    fp8r_status status = fp8r_product_init(matmul, FP8R_DATA_USED, &product);
+    if (status == FP8R_OK && !fp8r_problem_is_empty(&product.problem))
+        status = call(context, &product, stream);
+    fp8r_call_end(&guarded);
     return status;
 }

@@ -223,20 +223,3 @@ fp8r_status fp8r_registry_resolve(const struct fp8r_registry *registry, const ch
     *config = found_config;
     return FP8R_OK;
 }
-
-const char *fp8r_row_numerics(const struct fp8r_row *row, const fp8r_device_facts *device, const fp8r_problem *problem,
-                              int config)
-{
-    return row->backend.numerics ? row->backend.numerics(row->backend.user, device, problem, config) : NULL;
-}
-
-int64_t fp8r_row_horizon(const struct fp8r_row *row, const fp8r_device_facts *device, const fp8r_problem *problem)
-{
-    return row->backend.horizon ? row->backend.horizon(row->backend.user, device, problem) : INT64_MAX;
-}
-
-size_t fp8r_row_workspace(const struct fp8r_row *row, const fp8r_device_facts *device, const fp8r_problem *problem,
-                          int config)
-{
-    return row->backend.workspace ? row->backend.workspace(row->backend.user, device, problem, config) : 0;
-}

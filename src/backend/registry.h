@@ -14,6 +14,7 @@ struct fp8r_row {
     fp8r_backend backend;
     bool is_built;
     bool is_outside;    /* given by the caller: it cannot set the thread's error line */
+    bool quantises_a;   /* a bf16 or fp16 `a` is quantised in front of it (row.h): our rows on GPUs */
     bool fits;          /* may run on the device: built, not denied, capability fits, probe said yes */
     fp8r_reason reason; /* where it does not fit */
 };
@@ -37,12 +38,5 @@ int fp8r_row_config(const struct fp8r_row *row, const char *config);
 
 /* Splits "name" or "name:config". *config is FP8R_CONFIG_ANY without one. Errors: NOT_FOUND, naming what there is. */
 fp8r_status fp8r_registry_resolve(const struct fp8r_registry *registry, const char *text, int *row, int *config);
-
-/* The functions that a contract may leave out, with the answers that stand for them. */
-const char *fp8r_row_numerics(const struct fp8r_row *row, const fp8r_device_facts *device, const fp8r_problem *problem,
-                              int config);
-int64_t fp8r_row_horizon(const struct fp8r_row *row, const fp8r_device_facts *device, const fp8r_problem *problem);
-size_t fp8r_row_workspace(const struct fp8r_row *row, const fp8r_device_facts *device, const fp8r_problem *problem,
-                          int config);
 
 #endif

@@ -63,6 +63,7 @@ bool fp8r_environment_init(struct fp8r_environment *environment, bool read)
     environment->verbose = (int32_t)number(environment, "FP8ROUTE_VERBOSE", 10, 0, 2, 0);
     environment->threads = (int32_t)number(environment, "FP8ROUTE_THREADS", 10, 1, 4096, 0);
     environment->cpu_mask = (uint32_t)number(environment, "FP8ROUTE_CPU_MASK", 16, 0, UINT32_MAX, 0);
+    environment->checks = number(environment, "FP8ROUTE_CHECK", 10, 0, 1, 0) == 1;
     const char *unrouted = getenv("FP8ROUTE_UNROUTED");
     environment->unrouted_error = unrouted && strcmp(unrouted, "error") == 0;
     if (unrouted && *unrouted && !environment->unrouted_error)

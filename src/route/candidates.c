@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "backend/row.h"
 #include "base/sizes.h"
 
 /* A class must hold for every M, so the row must take the family at every M; these stand for all. */
@@ -16,11 +17,11 @@ static const char *invariant_class(const struct fp8r_row *row, const fp8r_device
     fp8r_problem other = *problem;
     for (size_t i = 0; i < sizeof invariant_probes / sizeof *invariant_probes; i++) {
         other.m = invariant_probes[i];
-        if (!row->backend.supports(row->backend.user, device, &other, config, &ignored))
+        if (!fp8r_row_supports(row, device, &other, config, &ignored))
             return NULL;
     }
     if (config == FP8R_CONFIG_ANY)
-        config = row->backend.pick(row->backend.user, device, problem);
+        config = fp8r_row_pick(row, device, problem);
     return fp8r_row_numerics(row, device, problem, config);
 }
 
@@ -32,7 +33,7 @@ bool fp8r_row_eligible(const struct fp8r_registry *registry, const fp8r_device_f
         *reason = it->reason;
         return false;
     }
-    if (!it->backend.supports(it->backend.user, device, problem, config, reason))
+    if (!fp8r_row_supports(it, device, problem, config, reason))
         return false;
     FP8R_REJECT_IF(problem->numerics == FP8R_NUMERICS_BATCH_INVARIANT &&
                        !invariant_class(it, device, problem, config),
@@ -68,23 +69,25 @@ static void hold_to_one_class(const struct fp8r_registry *registry, const fp8r_d
 }
 
 void fp8r_candidates_init(const struct fp8r_registry *registry, const fp8r_device_facts *device,
-                          const fp8r_problem *problem, uint64_t excluded, int held, struct fp8r_candidates *candidates)
+                          const fp8r_problem *problem, const struct fp8r_limits *limits, struct fp8r_candidates *candidates)
 {
     candidates->m_last = INT64_MAX;
     for (int i = 0; i < registry->count; i++) {
         const struct fp8r_row *row = &registry->rows[i];
         struct fp8r_choice *choice = &candidates->rows[i];
         *choice = (struct fp8r_choice){.config = FP8R_CONFIG_ANY};
-        if (row->fits && excluded >> i & 1) {
+        if (row->fits && limits->excluded >> i & 1) {
             choice->reason = (fp8r_reason){.code = FP8R_REASON_PREPARE_FAILED, .subject = "see the log"};
             continue;
         }
         choice->is_eligible = fp8r_row_eligible(registry, device, problem, i, FP8R_CONFIG_ANY, &choice->reason);
         if (choice->is_eligible)
-            choice->config = row->backend.pick(row->backend.user, device, problem);
+            choice->config = fp8r_row_pick(row, device, problem);
+        if (choice->is_eligible && limits->is_capturing)
+            choice->is_eligible = fp8r_row_captures(row, device, problem, choice->config, &choice->reason);
         if (row->fits)
             candidates->m_last = fp8r_size_min(candidates->m_last, fp8r_row_horizon(row, device, problem));
     }
     if (problem->numerics == FP8R_NUMERICS_BATCH_INVARIANT)
-        hold_to_one_class(registry, device, problem, held, candidates);
+        hold_to_one_class(registry, device, problem, limits->held, candidates);
 }

@@ -17,10 +17,16 @@ struct fp8r_candidates {
     int64_t m_last; /* up to which m all of this stays so */
 };
 
-/* excluded: bit i takes row i out (it failed to prepare). held: in batch-invariant mode the row whose numerics class the
- * family is held to, or -1 = the first that promises one. */
+/* What narrows the choice beside the problem. */
+struct fp8r_limits {
+    uint64_t excluded; /* bit i takes row i out: it failed to prepare */
+    int held;          /* in batch-invariant mode the row whose numerics class the family is held to, or -1 = the first
+                          that promises one */
+    bool is_capturing; /* a stream is: only what needs no workspace */
+};
+
 void fp8r_candidates_init(const struct fp8r_registry *registry, const fp8r_device_facts *device,
-                          const fp8r_problem *problem, uint64_t excluded, int held, struct fp8r_candidates *candidates);
+                          const fp8r_problem *problem, const struct fp8r_limits *limits, struct fp8r_candidates *candidates);
 
 /* Can this one run the problem in this configuration (FP8R_CONFIG_ANY: its pick)? All rules applied. */
 bool fp8r_row_eligible(const struct fp8r_registry *registry, const fp8r_device_facts *device,

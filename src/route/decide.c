@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "backend/row.h"
 #include "base/sizes.h"
 
 const char *fp8r_source_name(enum fp8r_source source)
@@ -18,6 +19,7 @@ struct view {
     const struct fp8r_router *router;
     const fp8r_problem *problem;
     const struct fp8r_candidates *candidates;
+    const struct fp8r_limits *limits;
     struct fp8r_key key;
 };
 
@@ -59,11 +61,13 @@ static bool config_runs(const struct view *view, int row, int config, fp8r_reaso
     }
     if (config == choice->config)
         return true;
+    const struct fp8r_row *it = &router->registry->rows[row];
     if (!fp8r_row_eligible(router->registry, router->device, view->problem, row, config, reason))
+        return false;
+    if (view->limits->is_capturing && !fp8r_row_captures(it, router->device, view->problem, config, reason))
         return false;
     if (view->problem->numerics != FP8R_NUMERICS_BATCH_INVARIANT)
         return true;
-    const struct fp8r_row *it = &router->registry->rows[row];
     const char *held = fp8r_row_numerics(it, router->device, view->problem, choice->config);
     const char *class = fp8r_row_numerics(it, router->device, view->problem, config);
     FP8R_REJECT_IF(strcmp(class, held) != 0, reason, NUMERICS_CLASS, held, 0, 0);
@@ -200,11 +204,12 @@ static bool only(const struct view *view, struct fp8r_decision *decision)
                   usable == 1 ? view->candidates->rows[row].config : -1);
 }
 
-void fp8r_decide(const struct fp8r_router *router, const fp8r_problem *problem, uint64_t excluded,
+void fp8r_decide(const struct fp8r_router *router, const fp8r_problem *problem, uint64_t excluded, bool is_capturing,
                  struct fp8r_candidates *candidates, struct fp8r_decision *decision)
 {
-    struct view view = {.router = router, .problem = problem, .candidates = candidates};
-    fp8r_candidates_init(router->registry, router->device, problem, excluded, router->forced_row, candidates);
+    const struct fp8r_limits limits = {.excluded = excluded, .held = router->forced_row, .is_capturing = is_capturing};
+    struct view view = {.router = router, .problem = problem, .candidates = candidates, .limits = &limits};
+    fp8r_candidates_init(router->registry, router->device, problem, &limits, candidates);
     fp8r_key_init(problem, router->mode, &view.key);
     *decision = (struct fp8r_decision){.row = -1, .config = -1, .m_last = candidates->m_last};
     if (forced(&view, decision) || measured(&view, decision))

@@ -52,8 +52,9 @@ struct fp8r_decision {
 
 const char *fp8r_source_name(enum fp8r_source source);
 
-/* Also gives the candidates it decided among. excluded: rows that failed to prepare, by bit. */
-void fp8r_decide(const struct fp8r_router *router, const fp8r_problem *problem, uint64_t excluded,
+/* Also gives the candidates it decided among. excluded: rows that failed to prepare, by bit. is_capturing: a stream is,
+ * and only what needs no workspace may run on it. */
+void fp8r_decide(const struct fp8r_router *router, const fp8r_problem *problem, uint64_t excluded, bool is_capturing,
                  struct fp8r_candidates *candidates, struct fp8r_decision *decision);
 
 #endif

@@ -14,6 +14,7 @@
 
 #include "api/context.h"
 #include "device/device.h"
+#include "backend/row.h"
 #include "problem/problem.h"
 #include "route/route_file.h"
 #include "route/search.h"

@@ -29,7 +29,7 @@ static void decide(void)
 {
     struct fp8r_plan *found;
     bool owned;
-    if (fp8r_cache_find(context, &product.problem, &found, &owned) != FP8R_OK || !fp8r_plan_segment_at(found, matmul.a.rows))
+    if (fp8r_cache_find(context, &product.problem, false, &found, &owned) != FP8R_OK || !fp8r_plan_segment_at(found, matmul.a.rows))
         _exit(9);
 }
 

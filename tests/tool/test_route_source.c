@@ -115,7 +115,7 @@ static void answer(const struct query *query, char text[ANSWER_BYTES])
                    (long long)query->n, (long long)query->k, options[query->option]);
     if (fp8r_matmul_parse(problem, &matmul) != FP8R_OK) fail_msg("%s", fp8r_last_error());
     assert_int_equal(fp8r_product_init(&matmul, FP8R_DATA_IGNORED, &product), FP8R_OK);
-    fp8r_decide(&router, &product.problem, 0, &candidates, &decision);
+    fp8r_decide(&router, &product.problem, 0, false, &candidates, &decision);
     bool is_route = decision.source == FP8R_SOURCE_ROUTE, is_known = is_route;
     is_known |= decision.source == FP8R_SOURCE_EXTRAPOLATED || decision.source == FP8R_SOURCE_NEIGHBOUR;
     count_of[!is_known ? 0 : is_route ? 1 : decision.source == FP8R_SOURCE_EXTRAPOLATED ? 2 : 3]++;

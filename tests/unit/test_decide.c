@@ -72,7 +72,7 @@ static const char *decide(const char *text)
     if (fp8r_matmul_parse(text, &matmul) != FP8R_OK)
         fail_msg("%s: %s", text, fp8r_last_error());
     assert_int_equal(fp8r_product_init(&matmul, FP8R_DATA_IGNORED, &product), FP8R_OK);
-    fp8r_decide(&router, &product.problem, 0, &candidates, &decision);
+    fp8r_decide(&router, &product.problem, 0, false, &candidates, &decision);
     assert_true(decision.m_last >= product.problem.m);
     if (decision.row < 0)
         snprintf(said, sizeof said, "%s -", fp8r_source_name(decision.source));

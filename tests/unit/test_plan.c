@@ -174,6 +174,43 @@ static void explicit_backends_are_never_replaced(void **state)
     fp8r_context_destroy(context);
 }
 
+/* A backend asked for by name that takes the planned rows but not fewer runs where it can, and says why not elsewhere. */
+static void explicit_backends_may_refuse_few_rows(void **state)
+{
+    static float out[80 * 4];
+    static uint8_t a[80 * 16], b[64];
+    fp8r_matmul matmul;
+    fp8r_plan *none = NULL;
+    (void)state;
+    high.m_min = 65;
+    fp8r_context *context = create(NULL, 0);
+    assert_int_equal(fp8r_matmul_parse("64x4x16:fp32:sa=none:sb=none", &matmul), FP8R_OK);
+    assert_int_equal(fp8r_plan_create(context, &matmul, "high:two", &none), FP8R_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(fp8r_last_error(), "M >= 65; it is 64"));
+    for (int named = 0; named < 2; named++) {
+        fp8r_plan *made = plan(context, "80x4x16:fp32:sa=none:sb=none", named ? "high:two" : "high");
+        const char *label = named ? "high:two" : "high:one";
+        assert_null(fp8r_plan_backend(made, 64));
+        assert_string_equal(fp8r_plan_backend(made, 65), label);
+        assert_string_equal(fp8r_plan_backend(made, 80), label);
+        fp8r_pointers pointers = {.struct_size = sizeof pointers, .m = 64, .a = a, .b = b, .out = out};
+        out[0] = 7.0f;
+        assert_int_equal(fp8r_plan_run(made, &pointers, NULL, 0, NULL), FP8R_ERROR_UNSUPPORTED);
+        assert_non_null(strstr(fp8r_last_error(), "backend high"));
+        assert_non_null(strstr(fp8r_last_error(), "M >= 65; it is "));
+        assert_true(out[0] == 7.0f);
+        pointers.m = 65;
+        assert_int_equal(fp8r_plan_run(made, &pointers, NULL, 0, NULL), FP8R_OK);
+        assert_true(out[0] == 1.0f && out[65 * 4 - 1] == 1.0f);
+        pointers.m = 0;
+        assert_int_equal(fp8r_plan_run(made, &pointers, NULL, 0, NULL), FP8R_OK);
+        fp8r_plan_destroy(made);
+    }
+    assert_int_equal(low.runs, 0);
+    fp8r_context_destroy(context);
+    assert_int_equal(high.prepared, high.destroyed);
+}
+
 /* Field report G1: a backend that says yes and then fails to prepare is reported once and left out, not tried each call. */
 static void g1_failure_to_prepare_takes_the_next(void **state)
 {
@@ -348,6 +385,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         PLAN_TEST(segments_are_the_decisions_at_every_m),
         PLAN_TEST(explicit_backends_are_never_replaced),
+        PLAN_TEST(explicit_backends_may_refuse_few_rows),
         PLAN_TEST(g1_failure_to_prepare_takes_the_next),
         PLAN_TEST(nothing_left_is_unsupported),
         PLAN_TEST(several_without_a_route_are_ambiguous),

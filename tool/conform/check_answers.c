@@ -10,9 +10,8 @@ enum { ROWS_AHEAD = 70 }; /* how far a horizon is followed */
 static bool supports(const struct fp8r_subject *subject, const fp8r_problem *problem, int config,
                      fp8r_reason *reason)
 {
-    const fp8r_backend *backend = &subject->row->backend;
     *reason = (fp8r_reason){0};
-    return backend->supports(backend->user, subject->device, problem, config, reason);
+    return fp8r_row_supports(subject->row, subject->device, problem, config, reason);
 }
 
 static bool is_in_catalogue(int32_t code)
@@ -71,7 +70,7 @@ static bool check_pick(struct fp8r_subject *subject, int *config)
     const fp8r_backend *backend = &subject->row->backend;
     fp8r_reason reason;
     fp8r_subject_begin(subject, "pick", "");
-    *config = backend->pick(backend->user, subject->device, &subject->product.problem);
+    *config = fp8r_row_pick(subject->row, subject->device, &subject->product.problem);
     if (*config < 0 || *config >= config_count(backend))
         return fp8r_subject_fail(subject, "pick answers %d: it has configurations 0 to %d", *config,
                                  config_count(backend) - 1);
@@ -92,7 +91,6 @@ static const char *class_of_pick(const struct fp8r_subject *subject, const fp8r_
 
 static bool check_horizon(struct fp8r_subject *subject, int picked)
 {
-    const fp8r_backend *backend = &subject->row->backend;
     fp8r_problem problem = subject->product.problem;
     int64_t first = problem.m, last = fp8r_row_horizon(subject->row, subject->device, &problem);
     const char *class = class_of_pick(subject, &problem, picked);
@@ -107,7 +105,7 @@ static bool check_horizon(struct fp8r_subject *subject, int picked)
             return fp8r_subject_fail(subject,
                                      "horizon promises the same up to M=%lld, but supports says no at M=%lld",
                                      (long long)last, (long long)m);
-        int config = backend->pick(backend->user, subject->device, &problem);
+        int config = fp8r_row_pick(subject->row, subject->device, &problem);
         if (config != picked || !same_class(class, class_of_pick(subject, &problem, config)))
             return fp8r_subject_fail(
                 subject,
@@ -137,7 +135,6 @@ static bool check_workspace(struct fp8r_subject *subject, int picked)
 /* In batch-invariant mode one class must serve every M. */
 static bool check_invariance(struct fp8r_subject *subject, int picked)
 {
-    const fp8r_backend *backend = &subject->row->backend;
     fp8r_problem problem = subject->product.problem;
     const char *class = class_of_pick(subject, &problem, picked);
     if (problem.numerics != FP8R_NUMERICS_BATCH_INVARIANT || !class) return true;
@@ -146,7 +143,7 @@ static bool check_invariance(struct fp8r_subject *subject, int picked)
         fp8r_reason reason;
         problem.m = m;
         if (!supports(subject, &problem, FP8R_CONFIG_ANY, &reason)) continue;
-        int config = backend->pick(backend->user, subject->device, &problem);
+        int config = fp8r_row_pick(subject->row, subject->device, &problem);
         if (!same_class(class, class_of_pick(subject, &problem, config)))
             return fp8r_subject_fail(
                 subject,

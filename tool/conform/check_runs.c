@@ -51,7 +51,7 @@ bool fp8r_check_config(struct fp8r_subject *subject, int config)
     fp8r_reason reason;
     char label[160];
     bool yes =
-        !subject->multiplies || backend->supports(backend->user, subject->device, problem, config, &reason);
+        !subject->multiplies || fp8r_row_supports(subject->row, subject->device, problem, config, &reason);
     struct fp8r_trial trial;
     label_of(subject, config, label);
     fp8r_subject_begin(subject, "runs", backend->configs[config]);
@@ -236,7 +236,7 @@ static bool check_class(struct fp8r_subject *subject, int first, uint8_t *bits)
     memcpy(bits, out_area(subject)->data, out_area(subject)->data_bytes);
     for (int i = first + 1; backend->configs[i]; i++) {
         fp8r_reason reason;
-        if (!backend->supports(backend->user, subject->device, problem, i, &reason)) continue;
+        if (!fp8r_row_supports(subject->row, subject->device, problem, i, &reason)) continue;
         name = fp8r_row_numerics(subject->row, subject->device, problem, i);
         if (!name || strcmp(name, class) != 0 || !run_config(subject, i)) continue;
         fp8r_subject_begin(subject, "classes", backend->configs[i]);
@@ -256,7 +256,7 @@ bool fp8r_check_classes(struct fp8r_subject *subject)
     if (!bits) return fp8r_subject_fail(subject, "memory ran out");
     for (int i = 0; backend->configs[i] && good; i++) {
         fp8r_reason reason;
-        if (backend->supports(backend->user, subject->device, &subject->product.problem, i, &reason))
+        if (fp8r_row_supports(subject->row, subject->device, &subject->product.problem, i, &reason))
             good = check_class(subject, i, bits);
     }
     free(bits);

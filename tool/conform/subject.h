@@ -3,7 +3,7 @@
 #ifndef FP8R_SUBJECT_H
 #define FP8R_SUBJECT_H
 
-#include "backend/registry.h"
+#include "backend/row.h"
 #include "conform/conform.h"
 #include "measure/trial.h"
 #include "measure/verify.h"

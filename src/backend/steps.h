@@ -1,0 +1,19 @@
+/* What a GPU does beside products. Everything is queued on the stream; the device must be current. In a build without
+ * CUDA nothing comes here.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP8R_BACKEND_STEPS_H
+#define FP8R_BACKEND_STEPS_H
+
+#include <fp8route/backend.h>
+
+/* As fp8r_quantize and fp8r_dequantize, of arguments that were checked and are not empty. Errors: DEVICE. */
+fp8r_status fp8r_step_quantize(const fp8r_device_facts *device, const fp8r_matrix *in, const fp8r_matrix *out,
+                               const fp8r_matrix *scale, int32_t scaling, void *stream);
+fp8r_status fp8r_step_dequantize(const fp8r_device_facts *device, const fp8r_matrix *in, const fp8r_matrix *scale,
+                                 const fp8r_matrix *out, void *stream);
+
+/* The product over nothing: out becomes the bias, or zeros. Errors: DEVICE. */
+fp8r_status fp8r_step_fill(const fp8r_device_facts *device, const fp8r_problem *problem, const fp8r_pointers *pointers,
+                           void *stream);
+
+#endif
