@@ -1,5 +1,5 @@
-/* The cublaslt row without a GPU: what it refuses on devices made by hand, and how it tells a library of products, with
- * one that multiplies on the processor.
+/* The cublaslt row without a GPU: what it refuses on devices made by hand, and how it tells a library of
+ * products, with one that multiplies on the processor.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,8 +17,12 @@
 
 extern const fp8r_backend fp8r_backend_cublaslt;
 
-static const fp8r_device_facts hopper = {.struct_size = sizeof hopper, .kind = FP8R_DEVICE_CUDA, .index = 63, .arch = 90,
-                                         .sm_count = 132, .driver = 13000};
+static const fp8r_device_facts hopper = {.struct_size = sizeof hopper,
+                                         .kind = FP8R_DEVICE_CUDA,
+                                         .index = 63,
+                                         .arch = 90,
+                                         .sm_count = 132,
+                                         .driver = 13000};
 
 static fp8r_problem parse(const char *text)
 {
@@ -79,10 +83,9 @@ static void rules_have_reasons(void **state)
         device.arch = lines[i].arch;
         bool is_taken = fp8r_backend_cublaslt.supports(NULL, &device, &problem, FP8R_CONFIG_ANY, &reason);
         if (is_taken != (lines[i].code == FP8R_REASON_NONE) || (!is_taken && reason.code != lines[i].code))
-            fail_msg("%s on sm_%d: %s, wanted %s", lines[i].text, (int)device.arch, fp8r_reason_name(reason.code),
-                     fp8r_reason_name(lines[i].code));
-        if (is_taken)
-            continue;
+            fail_msg("%s on sm_%d: %s, wanted %s", lines[i].text, (int)device.arch,
+                     fp8r_reason_name(reason.code), fp8r_reason_name(lines[i].code));
+        if (is_taken) continue;
         fp8r_reason_sentence(&reason, sentence, sizeof sentence);
         assert_true(strlen(sentence) > 10 && !strchr(sentence, '{'));
     }
@@ -121,7 +124,8 @@ static void picks_by_m(void **state)
 {
     (void)state;
     const fp8r_backend *row = &fp8r_backend_cublaslt;
-    static const char *const texts[] = {"2x4096x14336", "2x28672x5376", "2x512x512", "2x4096x14336:precise", "2x4096x4096:tensor"};
+    static const char *const texts[] = {"2x4096x14336", "2x28672x5376", "2x512x512", "2x4096x14336:precise",
+                                        "2x4096x4096:tensor"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         fp8r_problem problem = parse(texts[i]);
         int64_t last = 0;
@@ -181,17 +185,16 @@ static void compute(const char *text)
     int64_t m = ours.problem.m;
     for (int half = 0; half < 2; half++) {
         assert_true(fp8r_cublaslt_product_init(&library, &ours.problem, &product));
-        assert_true(fp8r_cublaslt_ask(&library, handle, &ours.problem, FP8R_CUBLASLT_HEURISTIC, 64, &product, &choice,
-                                      &reason));
+        assert_true(fp8r_cublaslt_ask(&library, handle, &ours.problem, FP8R_CUBLASLT_HEURISTIC, 64, &product,
+                                      &choice, &reason));
         sample_clear(&sample);
         fp8r_problem smaller = ours.problem;
         smaller.m = half ? (m + 1) / 2 : m;
         fp8r_pointers pointers = sample_pointers(&sample, smaller.m);
-        assert_int_equal(fp8r_cublaslt_multiply(&library, handle, &product, &smaller, &pointers, &choice.algo, NULL, 0,
-                                                NULL),
+        assert_int_equal(fp8r_cublaslt_multiply(&library, handle, &product, &smaller, &pointers, &choice.algo,
+                                                NULL, 0, NULL),
                          FP8R_OK);
-        if (!sample_judge(&sample, smaller.m, line, sizeof line))
-            fail_msg("%s: %s", text, line);
+        if (!sample_judge(&sample, smaller.m, line, sizeof line)) fail_msg("%s: %s", text, line);
     }
     sample_fini(&sample);
 }
@@ -200,9 +203,19 @@ static void tells_products_right(void **state)
 {
     (void)state;
     static const char *const texts[] = {
-        "1x16x16",        "7x24x32",          "33x16x48:bias",      "5x12x16:fp32:bias=bf16", "9x40x64:fp16:bias=fp16",
-        "7x16x32:a=e5m2", "7x16x32:tensor",   "7x16x32:sa=none:sb=tensor", "7x16x32:sa=tensor:sb=none",
-        "7x16x32:sa=none:sb=none", "9x16x32:lda=48:ldb=64:ldo=24:bias", "3*5x16x32:tensor", "4*7x24x48:sa=none:sb=none:fp32",
+        "1x16x16",
+        "7x24x32",
+        "33x16x48:bias",
+        "5x12x16:fp32:bias=bf16",
+        "9x40x64:fp16:bias=fp16",
+        "7x16x32:a=e5m2",
+        "7x16x32:tensor",
+        "7x16x32:sa=none:sb=tensor",
+        "7x16x32:sa=tensor:sb=none",
+        "7x16x32:sa=none:sb=none",
+        "9x16x32:lda=48:ldb=64:ldo=24:bias",
+        "3*5x16x32:tensor",
+        "4*7x24x48:sa=none:sb=none:fp32",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         compute(texts[i]);
@@ -216,14 +229,17 @@ static void asks_with_what_the_problem_has(void **state)
     struct fp8r_cublaslt_choice choice;
     fp8r_reason reason = {0};
     assert_true(fp8r_cublaslt_product_init(&library, &problem, &product));
-    assert_false(fp8r_cublaslt_ask(&library, handle, &problem, FP8R_CUBLASLT_HEURISTIC, 64, &product, &choice, &reason));
+    assert_false(fp8r_cublaslt_ask(&library, handle, &problem, FP8R_CUBLASLT_HEURISTIC, 64, &product, &choice,
+                                   &reason));
     assert_int_equal(reason.code, FP8R_REASON_OTHER);
     assert_non_null(strstr(reason.subject, "no algorithm"));
     problem = parse("64x4096x4096:align=32");
     assert_true(fp8r_cublaslt_product_init(&library, &problem, &product));
-    assert_true(fp8r_cublaslt_ask(&library, handle, &problem, FP8R_CUBLASLT_HEURISTIC, 80, &product, &choice, &reason));
+    assert_true(fp8r_cublaslt_ask(&library, handle, &problem, FP8R_CUBLASLT_HEURISTIC, 80, &product, &choice,
+                                  &reason));
     assert_int_equal(choice.workspace_bytes, 80);
-    const int32_t *told = (const int32_t *)(const void *)&choice.algo; /* the fake's: id, then the alignments */
+    const int32_t *told =
+        (const int32_t *)(const void *)&choice.algo; /* the fake's: id, then the alignments */
     for (int i = 1; i <= 4; i++)
         assert_int_equal(told[i], 32);
 }
@@ -236,8 +252,8 @@ static void names_algorithms_by_attributes(void **state)
     struct fp8r_cublaslt_choice choice;
     fp8r_reason reason = {0};
     assert_true(fp8r_cublaslt_product_init(&library, &problem, &product));
-    assert_true(fp8r_cublaslt_ask(&library, handle, &problem, FP8R_CUBLASLT_T128x128_C2x1_O1, 64, &product, &choice,
-                                  &reason));
+    assert_true(fp8r_cublaslt_ask(&library, handle, &problem, FP8R_CUBLASLT_T128x128_C2x1_O1, 64, &product,
+                                  &choice, &reason));
     assert_string_equal(fp8r_cublaslt_config_names[FP8R_CUBLASLT_T128x128_C2x1_O1], "t128x128_c2x1_o1");
     const int32_t *told = (const int32_t *)(const void *)&choice.algo;
     assert_int_equal(told[0], 66);
@@ -246,8 +262,8 @@ static void names_algorithms_by_attributes(void **state)
     assert_int_equal(told[1 + CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION], 1);
     assert_int_equal(told[1 + CUBLASLT_ALGO_CONFIG_SPLITK_NUM], 1);
     assert_int_equal(choice.workspace_bytes, 4);
-    assert_false(fp8r_cublaslt_ask(&library, handle, &problem, FP8R_CUBLASLT_T128x32_C1x1_O5, 64, &product, &choice,
-                                   &reason));
+    assert_false(fp8r_cublaslt_ask(&library, handle, &problem, FP8R_CUBLASLT_T128x32_C1x1_O5, 64, &product,
+                                   &choice, &reason));
     assert_non_null(strstr(reason.subject, "this algorithm"));
 }
 

@@ -1,6 +1,6 @@
-/* The cublaslt row on a GPU, in every configuration, through plans: values against the oracle, element by element, over
- * types, biases, scales, pitches and batches; promoted and fast sums; captured graphs; equal bits inside a class. Skipped,
- * by name, where there is no GPU or no library.
+/* The cublaslt row on a GPU, in every configuration, through plans: values against the oracle, element by
+ * element, over types, biases, scales, pitches and batches; promoted and fast sums; captured graphs; equal
+ * bits inside a class. Skipped, by name, where there is no GPU or no library.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,9 +37,9 @@ static int setup(void **state)
     for (size_t i = 0; i < fp8r_context_backend_count(context); i++) {
         fp8r_backend_info info = {.struct_size = sizeof info};
         assert_int_equal(fp8r_context_backend(context, i, &info), FP8R_OK);
-        if (strcmp(info.name, "cublaslt") != 0)
-            continue;
-        print_message("%s: %s\n", info.fits ? "library" : "refused", info.fits ? info.library : info.sentence);
+        if (strcmp(info.name, "cublaslt") != 0) continue;
+        print_message("%s: %s\n", info.fits ? "library" : "refused",
+                      info.fits ? info.library : info.sentence);
         if (!info.fits) {
             fp8r_context_destroy(context);
             context = NULL;
@@ -56,9 +56,8 @@ static int teardown(void **state)
     return 0;
 }
 
-#define NEEDS_GPU()                                                                                                    \
-    if (!context)                                                                                                      \
-    skip()
+#define NEEDS_GPU()                                                                                          \
+    if (!context) skip()
 
 /* A sample's data on the GPU; matmul points there. */
 struct device_sample {
@@ -80,8 +79,7 @@ static void device_sample_place(struct device_sample *it)
     for (int i = 0; i < SAMPLE_OPERANDS; i++) {
         const struct sample_block *block = &it->host.blocks[i];
         it->blocks[i] = NULL;
-        if (!matrix_of(&it->matmul, i)->data)
-            continue;
+        if (!matrix_of(&it->matmul, i)->data) continue;
         CUDA(cudaMalloc((void **)&it->blocks[i], block->size_bytes + 256));
         CUDA(cudaMemcpy(it->blocks[i], block->memory, block->size_bytes, cudaMemcpyHostToDevice));
         matrix_of(&it->matmul, i)->data = it->blocks[i] + block->offset_bytes;
@@ -90,8 +88,7 @@ static void device_sample_place(struct device_sample *it)
 
 static void device_sample_init(struct device_sample *it, const char *text, enum sample_data data)
 {
-    if (!sample_init(&it->host, text, data, 5))
-        fail_msg("%s: no sample", text);
+    if (!sample_init(&it->host, text, data, 5)) fail_msg("%s: no sample", text);
     device_sample_place(it);
 }
 
@@ -107,7 +104,8 @@ static void device_sample_clear(struct device_sample *it)
 {
     const struct sample_block *out = &it->host.blocks[SAMPLE_OUT];
     sample_clear(&it->host);
-    CUDA(cudaMemcpyAsync(it->blocks[SAMPLE_OUT], out->memory, out->size_bytes, cudaMemcpyHostToDevice, stream));
+    CUDA(cudaMemcpyAsync(it->blocks[SAMPLE_OUT], out->memory, out->size_bytes, cudaMemcpyHostToDevice,
+                         stream));
     CUDA(cudaStreamSynchronize(stream));
 }
 
@@ -144,8 +142,7 @@ enum { GUARD_BYTES = 256 };
 
 static bool planned_init(struct planned *planned, const struct device_sample *it, const char *label)
 {
-    if (fp8r_plan_create(context, &it->matmul, label, &planned->plan) != FP8R_OK)
-        return false;
+    if (fp8r_plan_create(context, &it->matmul, label, &planned->plan) != FP8R_OK) return false;
     planned->bytes = fp8r_plan_workspace(planned->plan);
     CUDA(cudaMalloc((void **)&planned->workspace, planned->bytes + GUARD_BYTES));
     CUDA(cudaMemset(planned->workspace, 0x7F, planned->bytes + GUARD_BYTES));
@@ -176,8 +173,7 @@ static bool run_config(struct device_sample *it, int config, const char *text)
     struct planned planned;
     int64_t m = it->matmul.a.rows, counts[] = {m, (m + 1) / 2, 1};
     snprintf(label, sizeof label, "cublaslt:%s", fp8r_cublaslt_config_names[config]);
-    if (!planned_init(&planned, it, label))
-        return false;
+    if (!planned_init(&planned, it, label)) return false;
     for (int i = 0; i < 3; i++) {
         device_sample_clear(it);
         planned_run(&planned, it, counts[i]);
@@ -200,13 +196,38 @@ static int run_configs(struct device_sample *it, const char *text)
 }
 
 static const char *const cases[] = {
-    "1x16x16", "2x8x16", "3x4x32:fp32", "1x64x128", "7x64x128:bias", "33x48x80:fp16:bias=fp16", "33x48x80:fp32",
-    "33x48x80:fp32:bias=bf16", "17x40x64:a=e5m2:bias", "65x136x528:a=e5m2:fp16", "129x264x272", "300x520x144:precise:bias",
-    "64x256x512:precise:fp32", "31x72x112:lda=128:ldb=144:ldo=80:bias", "17x72x112:fp32:ldo=76", "1x520x1040:fp16",
-    "33x48x80:tensor", "33x48x80:tensor:fp16:bias=fp16", "33x48x80:tensor:fp32:bias=bf16", "1x520x1040:tensor:bias",
-    "40x48x80:sa=none:sb=tensor", "40x48x80:sa=tensor:sb=none:fp32", "40x48x80:sa=none:sb=none:a=e5m2",
-    "300x520x144:tensor:precise", "5*33x48x80:tensor", "3*1x64x128:tensor:fp32", "16*65x128x512:tensor:fp16",
-    "7*20x64x48:sa=none:sb=none:lda=64:ldo=80", "1100x136x64", "1100x136x64:tensor", "1x256x4096", "20x256x8192:tensor",
+    "1x16x16",
+    "2x8x16",
+    "3x4x32:fp32",
+    "1x64x128",
+    "7x64x128:bias",
+    "33x48x80:fp16:bias=fp16",
+    "33x48x80:fp32",
+    "33x48x80:fp32:bias=bf16",
+    "17x40x64:a=e5m2:bias",
+    "65x136x528:a=e5m2:fp16",
+    "129x264x272",
+    "300x520x144:precise:bias",
+    "64x256x512:precise:fp32",
+    "31x72x112:lda=128:ldb=144:ldo=80:bias",
+    "17x72x112:fp32:ldo=76",
+    "1x520x1040:fp16",
+    "33x48x80:tensor",
+    "33x48x80:tensor:fp16:bias=fp16",
+    "33x48x80:tensor:fp32:bias=bf16",
+    "1x520x1040:tensor:bias",
+    "40x48x80:sa=none:sb=tensor",
+    "40x48x80:sa=tensor:sb=none:fp32",
+    "40x48x80:sa=none:sb=none:a=e5m2",
+    "300x520x144:tensor:precise",
+    "5*33x48x80:tensor",
+    "3*1x64x128:tensor:fp32",
+    "16*65x128x512:tensor:fp16",
+    "7*20x64x48:sa=none:sb=none:lda=64:ldo=80",
+    "1100x136x64",
+    "1100x136x64:tensor",
+    "1x256x4096",
+    "20x256x8192:tensor",
 };
 
 static void exact_values(void **state)
@@ -223,12 +244,34 @@ static void exact_values(void **state)
     print_message("%d configurations ran\n", taken);
 }
 
+/* Field report A3: no number of rows is refused, whatever the plan was made for. */
+static void every_number_of_rows(void **state)
+{
+    (void)state;
+    NEEDS_GPU();
+    static const char *const texts[] = {"33x64x64", "33x64x64:tensor"};
+    for (size_t i = 0; i < 2; i++) {
+        struct device_sample it;
+        struct planned planned;
+        device_sample_init(&it, texts[i], SAMPLE_EXACT);
+        assert_true(planned_init(&planned, &it, "cublaslt"));
+        for (int64_t m = 1; m <= 33; m++) {
+            device_sample_clear(&it);
+            planned_run(&planned, &it, m);
+            judge(&it, m, texts[i], "cublaslt");
+        }
+        planned_fini(&planned);
+        device_sample_fini(&it);
+    }
+}
+
 /* Operands aligned to 16 bytes and no more. */
 static void smallest_alignment(void **state)
 {
     (void)state;
     NEEDS_GPU();
-    static const char *const texts[] = {"33x48x80:bias", "33x48x80:tensor:fp16:bias=fp16", "200x136x272:bias"};
+    static const char *const texts[] = {"33x48x80:bias", "33x48x80:tensor:fp16:bias=fp16",
+                                        "200x136x272:bias"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct device_sample it;
         assert_true(sample_init(&it.host, texts[i], SAMPLE_EXACT, 5));
@@ -240,13 +283,15 @@ static void smallest_alignment(void **state)
     }
 }
 
-/* The tensor core's sum keeps 13 bits or so: of everything with fast accumulation, of 128 products with the other. */
+/* The tensor core's sum keeps 13 bits or so: of everything with fast accumulation, of 128 products with the
+ * other. */
 static void random_values(void **state)
 {
     (void)state;
     NEEDS_GPU();
-    static const char *const texts[] = {"33x136x2064:fp32", "33x136x2064:fp32:precise", "129x264x1040:fp32:tensor",
-                                        "129x264x1040:fp32:tensor:precise", "17x64x4096:fp32:a=e5m2:precise"};
+    static const char *const texts[] = {"33x136x2064:fp32", "33x136x2064:fp32:precise",
+                                        "129x264x1040:fp32:tensor", "129x264x1040:fp32:tensor:precise",
+                                        "17x64x4096:fp32:a=e5m2:precise"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct device_sample it;
         device_sample_init(&it, texts[i], SAMPLE_RANDOM);
@@ -265,7 +310,8 @@ static void captures_and_replays(void **state)
 {
     (void)state;
     NEEDS_GPU();
-    static const char *const texts[] = {"33x4096x1024:bias", "500x1024x1024", "20x256x8192:tensor", "8*40x256x512:tensor"};
+    static const char *const texts[] = {"33x4096x1024:bias", "500x1024x1024", "20x256x8192:tensor",
+                                        "8*40x256x512:tensor"};
     static const int configs[] = {FP8R_CUBLASLT_HEURISTIC, FP8R_CUBLASLT_T128x32_C1x1_O5};
     for (size_t i = 0; i < 2 * sizeof texts / sizeof *texts; i++) {
         struct device_sample it;
@@ -275,8 +321,7 @@ static void captures_and_replays(void **state)
         char label[80];
         snprintf(label, sizeof label, "cublaslt:%s", fp8r_cublaslt_config_names[configs[i % 2]]);
         device_sample_init(&it, texts[i / 2], SAMPLE_EXACT);
-        if (!planned_init(&planned, &it, label))
-            fail_msg("%s: %s", texts[i / 2], fp8r_last_error());
+        if (!planned_init(&planned, &it, label)) fail_msg("%s: %s", texts[i / 2], fp8r_last_error());
         CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
         planned_run(&planned, &it, it.matmul.a.rows);
         CUDA(cudaStreamEndCapture(stream, &graph));
@@ -307,8 +352,7 @@ static void bits_of_a_class(void **state)
         unsigned char first[512], again[512];
         struct planned planned;
         snprintf(label, sizeof label, "cublaslt:%s", fp8r_cublaslt_config_names[config]);
-        if (!planned_init(&planned, &it, label))
-            continue;
+        if (!planned_init(&planned, &it, label)) continue;
         for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
             device_sample_clear(&it);
             planned_run(&planned, &it, counts[i]);
@@ -333,21 +377,24 @@ static void a_yes_is_kept(void **state)
     int yes = 0, no = 0;
     for (int i = 0; i < 300; i++) {
         char text[160];
-        static const char *const outs[] = {"bf16", "fp16", "fp32"}, *const scales[] = {"", ":tensor", ":sa=none:sb=none"},
-                                 *const biases[] = {"", ":bias=bf16", ":bias=fp16"}, *const more[] = {"", ":precise", ":a=e5m2"};
+        static const char *const outs[] = {"bf16", "fp16", "fp32"},
+                                 *const scales[] = {"", ":tensor", ":sa=none:sb=none"},
+                                 *const biases[] = {"", ":bias=bf16", ":bias=fp16"},
+                                 *const more[] = {"", ":precise", ":a=e5m2"};
         int64_t steps[] = {1, 4, 8, 16};
         uint64_t bits = sample_random(&random);
         int64_t m = 1 + (int64_t)(bits & 127), n = (1 + (int64_t)(bits >> 8 & 31)) * steps[bits >> 16 & 3];
         int64_t k = (1 + (int64_t)(bits >> 20 & 31)) * steps[bits >> 28 & 3];
         int64_t batch = (bits >> 32 & 3) == 0 ? 3 : 1, pitch = bits >> 34 & 1 ? steps[bits >> 36 & 3] : 0;
-        snprintf(text, sizeof text, "%lld*%lldx%lldx%lld:%s%s%s%s:lda=%lld:align=%d", (long long)batch, (long long)m,
-                 (long long)n, (long long)k, outs[(bits >> 40) % 3], scales[(bits >> 44) % 3], biases[(bits >> 48) % 3],
-                 more[(bits >> 52) % 3], (long long)(k + pitch), (bits >> 56 & 7) ? 256 : 8);
+        snprintf(text, sizeof text, "%lld*%lldx%lldx%lld:%s%s%s%s:lda=%lld:align=%d", (long long)batch,
+                 (long long)m, (long long)n, (long long)k, outs[(bits >> 40) % 3], scales[(bits >> 44) % 3],
+                 biases[(bits >> 48) % 3], more[(bits >> 52) % 3], (long long)(k + pitch),
+                 (bits >> 56 & 7) ? 256 : 8);
         struct device_sample it;
-        if (!sample_init(&it.host, text, SAMPLE_EXACT, 3))
-            fail_msg("%s: no sample", text);
+        if (!sample_init(&it.host, text, SAMPLE_EXACT, 3)) fail_msg("%s: no sample", text);
         device_sample_place(&it);
-        int taken = run_config(&it, FP8R_CUBLASLT_HEURISTIC, text) + run_config(&it, 1 + i % (FP8R_CUBLASLT_CONFIGS - 1), text);
+        int taken = run_config(&it, FP8R_CUBLASLT_HEURISTIC, text) +
+                    run_config(&it, 1 + i % (FP8R_CUBLASLT_CONFIGS - 1), text);
         yes += taken > 0;
         no += taken == 0;
         device_sample_fini(&it);
@@ -359,8 +406,10 @@ static void a_yes_is_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exact_values),         cmocka_unit_test(smallest_alignment), cmocka_unit_test(random_values),
-        cmocka_unit_test(captures_and_replays), cmocka_unit_test(bits_of_a_class),    cmocka_unit_test(a_yes_is_kept),
+        cmocka_unit_test(exact_values),         cmocka_unit_test(every_number_of_rows),
+        cmocka_unit_test(smallest_alignment),   cmocka_unit_test(random_values),
+        cmocka_unit_test(captures_and_replays), cmocka_unit_test(bits_of_a_class),
+        cmocka_unit_test(a_yes_is_kept),
     };
     return cmocka_run_group_tests_name("cublaslt on a GPU", tests, setup, teardown);
 }

@@ -1,5 +1,5 @@
-/* Which cuBLASLt libraries the cublaslt row takes, in which order it looks for them, and why not others, with small
- * libraries of one fault each.
+/* Which cuBLASLt libraries the cublaslt row takes, in which order it looks for them, and why not others, with
+ * small libraries of one fault each.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -53,10 +53,11 @@ static void refusals_say_why(void **state)
         const char *named;
         int code;
         const char *words[2];
-    } lines[] = {{FAKE("missing"), FP8R_REASON_LIBRARY_MISSING, {"FP8ROUTE_CUBLASLT", "could not be loaded"}},
-                 {FAKE("without"), FP8R_REASON_LIBRARY_MISSING, {"FP8ROUTE_CUBLASLT", "cublasLtMatmulAlgoCheck"}},
-                 {FAKE("old"), FP8R_REASON_LIBRARY_VERSION, {"120900", "120805"}},
-                 {NULL, FP8R_REASON_LIBRARY_MISSING, {"libcublasLt.so.13", "could not be loaded"}}};
+    } lines[] = {
+        {FAKE("missing"), FP8R_REASON_LIBRARY_MISSING, {"FP8ROUTE_CUBLASLT", "could not be loaded"}},
+        {FAKE("without"), FP8R_REASON_LIBRARY_MISSING, {"FP8ROUTE_CUBLASLT", "cublasLtMatmulAlgoCheck"}},
+        {FAKE("old"), FP8R_REASON_LIBRARY_VERSION, {"120900", "120805"}},
+        {NULL, FP8R_REASON_LIBRARY_MISSING, {"libcublasLt.so.13", "could not be loaded"}}};
     static const char *const none[] = {FAKE("missing"), NULL};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         char subject[640], sentence[800];
@@ -80,8 +81,7 @@ static const char *choice(const char *resident, const char *const *files, const 
         char subject[640];
         struct fp8r_cublaslt library;
         fp8r_reason reason = {0};
-        if (resident && !dlopen(resident, RTLD_NOW | RTLD_LOCAL))
-            _exit(2);
+        if (resident && !dlopen(resident, RTLD_NOW | RTLD_LOCAL)) _exit(2);
         bool is_found = fp8r_cublaslt_choose(NULL, files, &library, subject, sizeof subject, &reason);
         _exit(is_found == (wanted != NULL) && (!wanted || strcmp(library.path, wanted) == 0) ? 0 : 1);
     }

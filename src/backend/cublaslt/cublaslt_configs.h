@@ -1,5 +1,6 @@
-/* The candidates: the library's own first choice, and algorithms named by their attributes. Which of them runs a product
- * is asked of the library each time; it keeps its answers, so that asking again costs 1 to 4 us.
+/* The candidates: the library's own first choice, and algorithms named by their attributes. Which of them
+ * runs a product is asked of the library each time; it keeps its answers, so that asking again costs 1 to 4
+ * us.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP8R_BACKEND_CUBLASLT_CONFIGS_H
 #define FP8R_BACKEND_CUBLASLT_CONFIGS_H
@@ -8,7 +9,7 @@
 
 enum fp8r_cublaslt_config {
     FP8R_CUBLASLT_HEURISTIC,
-#define FP8R_CUBLASLT_CONFIG(rows, columns, cluster_rows, cluster_columns, option)                                     \
+#define FP8R_CUBLASLT_CONFIG(rows, columns, cluster_rows, cluster_columns, option)                           \
     FP8R_CUBLASLT_T##rows##x##columns##_C##cluster_rows##x##cluster_columns##_O##option,
 #include "backend/cublaslt/cublaslt_configs.inc"
 #undef FP8R_CUBLASLT_CONFIG
@@ -26,10 +27,11 @@ struct fp8r_cublaslt_choice {
     size_t workspace_bytes;
 };
 
-/* The algorithm of a configuration for the problem with `m` rows. product: the problem's; its m is overwritten. False
- * fills the reason. */
-bool fp8r_cublaslt_ask(const struct fp8r_cublaslt *library, cublasLtHandle_t handle, const fp8r_problem *problem,
-                       int config, int64_t m, struct fp8r_cublaslt_product *product,
-                       struct fp8r_cublaslt_choice *choice, fp8r_reason *reason);
+/* The algorithm of a configuration for the problem with `m` rows. product: the problem's; its m is
+ * overwritten. False fills the reason. */
+bool fp8r_cublaslt_ask(const struct fp8r_cublaslt *library, cublasLtHandle_t handle,
+                       const fp8r_problem *problem, int config, int64_t m,
+                       struct fp8r_cublaslt_product *product, struct fp8r_cublaslt_choice *choice,
+                       fp8r_reason *reason);
 
 #endif

@@ -1,5 +1,5 @@
-/* One handle a device, this process's own: a handle belongs to the CUDA context that was current when it was made, and one
- * that a framework made is not ours to share. Handles stay until the process ends.
+/* One handle a device, this process's own: a handle belongs to the CUDA context that was current when it was
+ * made, and one that a framework made is not ours to share. Handles stay until the process ends.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -27,8 +27,7 @@ static fp8r_status make(const struct fp8r_cublaslt *library, const fp8r_device_f
     if (status == FP8R_OK) {
         cublasStatus_t answer = library->create(&handle);
         fp8r_cuda_leave(&guard);
-        if (answer != CUBLAS_STATUS_SUCCESS)
-            status = fp8r_cublaslt_fail("cublasLtCreate", answer);
+        if (answer != CUBLAS_STATUS_SUCCESS) status = fp8r_cublaslt_fail("cublasLtCreate", answer);
     }
     if (status != FP8R_OK) {
         fp8r_cuda_close(cuda);
@@ -49,16 +48,14 @@ bool fp8r_cublaslt_handle_make(const struct fp8r_cublaslt *library, const fp8r_d
     bool is_made = atomic_load_explicit(&devices[device->index].handle, memory_order_relaxed) ||
                    make(library, device) == FP8R_OK;
     pthread_mutex_unlock(&lock);
-    if (!is_made)
-        fp8r_error_clear(); /* the reason says it */
+    if (!is_made) fp8r_error_clear(); /* the reason says it */
     FP8R_REJECT_IF(!is_made, reason, OTHER, "cublasLtCreate failed on this device", 0, 0);
     return true;
 }
 
 cublasLtHandle_t fp8r_cublaslt_handle(const fp8r_device_facts *device)
 {
-    if (device->index < 0 || device->index >= DEVICES_MAX)
-        return NULL;
+    if (device->index < 0 || device->index >= DEVICES_MAX) return NULL;
     cublasLtHandle_t handle = atomic_load_explicit(&devices[device->index].handle, memory_order_acquire);
     return handle && devices[device->index].arch == device->arch ? handle : NULL;
 }

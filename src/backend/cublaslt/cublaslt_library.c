@@ -1,5 +1,6 @@
-/* Which cuBLASLt this process uses: the one that FP8ROUTE_CUBLASLT names, else one that is already here (a framework's),
- * else the first that the system finds. Decided once. Two copies of half a gigabyte would cost memory and start-up time.
+/* Which cuBLASLt this process uses: the one that FP8ROUTE_CUBLASLT names, else one that is already here (a
+ * framework's), else the first that the system finds. Decided once. Two copies of half a gigabyte would cost
+ * memory and start-up time.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "backend/cublaslt/cublaslt_library.h"
 
@@ -23,11 +24,12 @@ static bool refuse(enum fp8r_cublaslt_verdict verdict, const char *file, const s
     FP8R_REJECT_IF(verdict == FP8R_CUBLASLT_OLD, reason, LIBRARY_VERSION, subject, library->version,
                    FP8R_CUBLASLT_VERSION_MIN);
     FP8R_REJECT_IF(verdict == FP8R_CUBLASLT_INCOMPLETE || is_named, reason, LIBRARY_MISSING, subject, 0, 0);
-    FP8R_REJECT_IF(true, reason, LIBRARY_MISSING, "libcublasLt.so.13 or .12 (FP8ROUTE_CUBLASLT names another)", 0, 0);
+    FP8R_REJECT_IF(true, reason, LIBRARY_MISSING,
+                   "libcublasLt.so.13 or .12 (FP8ROUTE_CUBLASLT names another)", 0, 0);
 }
 
-bool fp8r_cublaslt_choose(const char *named, const char *const *files, struct fp8r_cublaslt *library, char *subject,
-                          size_t subject_bytes, fp8r_reason *reason)
+bool fp8r_cublaslt_choose(const char *named, const char *const *files, struct fp8r_cublaslt *library,
+                          char *subject, size_t subject_bytes, fp8r_reason *reason)
 {
     enum fp8r_cublaslt_verdict verdict, worst = FP8R_CUBLASLT_ABSENT;
     struct fp8r_cublaslt refused = {0};
@@ -40,8 +42,7 @@ bool fp8r_cublaslt_choose(const char *named, const char *const *files, struct fp
     for (int loading = 0; loading < 2; loading++) { /* first those of the process, then all */
         for (int i = 0; files[i]; i++) {
             verdict = fp8r_cublaslt_open(files[i], !loading, library);
-            if (verdict == FP8R_CUBLASLT_GOOD)
-                return true;
+            if (verdict == FP8R_CUBLASLT_GOOD) return true;
             if (verdict != FP8R_CUBLASLT_ABSENT && worst == FP8R_CUBLASLT_ABSENT) {
                 worst = verdict;
                 refused = *library;
@@ -63,14 +64,13 @@ static struct {
 static void choose(void)
 {
     bool is_named = fp8r_environment_process("FP8ROUTE_CUBLASLT", chosen.named, sizeof chosen.named);
-    chosen.is_good = fp8r_cublaslt_choose(is_named ? chosen.named : NULL, known, &chosen.library, chosen.subject,
-                                          sizeof chosen.subject, &chosen.reason);
+    chosen.is_good = fp8r_cublaslt_choose(is_named ? chosen.named : NULL, known, &chosen.library,
+                                          chosen.subject, sizeof chosen.subject, &chosen.reason);
 }
 
 const struct fp8r_cublaslt *fp8r_cublaslt_load(fp8r_reason *reason)
 {
     pthread_once(&once, choose);
-    if (!chosen.is_good)
-        *reason = chosen.reason;
+    if (!chosen.is_good) *reason = chosen.reason;
     return chosen.is_good ? &chosen.library : NULL;
 }

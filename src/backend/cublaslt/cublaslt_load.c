@@ -20,7 +20,7 @@ static bool find(void *handle, const char *symbol, void *function)
 /* Returns the symbol that is missing, NULL where none is. */
 static const char *find_all(void *handle, struct fp8r_cublaslt *library)
 {
-#define FIND(member, symbol)                                                                                           \
+#define FIND(member, symbol)                                                                                 \
     if (!find(handle, #symbol, &library->member)) return #symbol;
     FP8R_CUBLASLT_FUNCTIONS(FIND)
 #undef FIND
@@ -36,12 +36,12 @@ static void find_path(const char *file, struct fp8r_cublaslt *library)
     snprintf(library->path, sizeof library->path, "%s", is_known ? info.dli_fname : file);
 }
 
-enum fp8r_cublaslt_verdict fp8r_cublaslt_open(const char *file, bool resident_only, struct fp8r_cublaslt *library)
+enum fp8r_cublaslt_verdict fp8r_cublaslt_open(const char *file, bool resident_only,
+                                              struct fp8r_cublaslt *library)
 {
     memset(library, 0, sizeof *library);
     void *handle = dlopen(file, RTLD_NOW | RTLD_LOCAL | (resident_only ? RTLD_NOLOAD : 0));
-    if (!handle)
-        return FP8R_CUBLASLT_ABSENT;
+    if (!handle) return FP8R_CUBLASLT_ABSENT;
     const char *missing = find_all(handle, library);
     if (missing) {
         snprintf(library->name, sizeof library->name, "%s", missing);

@@ -1,7 +1,8 @@
-/* A model that ranks a few configurations for row-wise scales, where the library's own heuristic knows 128x128 tiles only:
- * waves of tiles over the multiprocessors, or the time memory takes. On an H200, over 99 problems (eleven shapes of
- * weights, M = 1 to 4096) its choice is 2.1 % slower than the fastest algorithm of all, 20 % at worst; the heuristic's is
- * 27 % slower, 130 % at worst (bench/results/cublaslt-survey-2026-11-29-h200.jsonl, to which its constants are fitted).
+/* A model that ranks a few configurations for row-wise scales, where the library's own heuristic knows
+ * 128x128 tiles only: waves of tiles over the multiprocessors, or the time memory takes. On an H200, over 99
+ * problems (eleven shapes of weights, M = 1 to 4096) its choice is 2.1 % slower than the fastest algorithm of
+ * all, 20 % at worst; the heuristic's is 27 % slower, 103 % at worst
+ * (bench/results/cublaslt-survey-2026-11-29-h200.jsonl, to which its constants are fitted).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "backend/cublaslt/cublaslt_pick.h"
 
@@ -11,9 +12,9 @@ static const struct {
     int config;
     int rows, columns; /* of a tile: along n, along m */
 } candidates[] = {
-    {FP8R_CUBLASLT_T64x8_C1x1_O1, 64, 8},      {FP8R_CUBLASLT_T128x32_C1x1_O5, 128, 32},
-    {FP8R_CUBLASLT_T256x32_C1x1_O7, 256, 32},  {FP8R_CUBLASLT_T96x64_C1x1_O0, 96, 64},
-    {FP8R_CUBLASLT_T128x64_C2x1_O4, 128, 64},  {FP8R_CUBLASLT_T96x128_C2x1_O0, 96, 128},
+    {FP8R_CUBLASLT_T64x8_C1x1_O1, 64, 8},       {FP8R_CUBLASLT_T128x32_C1x1_O5, 128, 32},
+    {FP8R_CUBLASLT_T256x32_C1x1_O7, 256, 32},   {FP8R_CUBLASLT_T96x64_C1x1_O0, 96, 64},
+    {FP8R_CUBLASLT_T128x64_C2x1_O4, 128, 64},   {FP8R_CUBLASLT_T96x128_C2x1_O0, 96, 128},
     {FP8R_CUBLASLT_T112x128_C1x1_O0, 112, 128}, {FP8R_CUBLASLT_T128x128_C2x1_O1, 128, 128},
 };
 
@@ -25,21 +26,21 @@ bool fp8r_cublaslt_is_modelled(const fp8r_problem *problem)
 /* The widths of the narrow tiles, then steps of 64 and 128 that double with m from 8192 on. */
 int64_t fp8r_cublaslt_bracket_end(int64_t m)
 {
-    if (m <= 32)
-        return m <= 8 ? 8 : 32;
+    if (m <= 32) return m <= 8 ? 8 : 32;
     int64_t step = m <= 1024 ? 64 : 128;
     while (step < (m + 63) / 64 && m > 1024)
         step *= 2;
     return fp8r_size_blocks(m, step) * step;
 }
 
-static double expected_us(const fp8r_device_facts *device, const fp8r_problem *problem, int64_t m, int rows, int columns)
+static double expected_us(const fp8r_device_facts *device, const fp8r_problem *problem, int64_t m, int rows,
+                          int columns)
 {
     const double tensor_ops_us = 8192.0 * 1450.0 * 0.7; /* of one multiprocessor */
     const double load_bytes_us = 80e3, memory_bytes_us = 4.2e6, tile_us = 3.0;
     int64_t sm_count = device->sm_count > 0 ? device->sm_count : 132;
-    double waves = (double)fp8r_size_blocks(
-        fp8r_size_blocks(problem->n, rows) * fp8r_size_blocks(m, columns), sm_count);
+    double waves =
+        (double)fp8r_size_blocks(fp8r_size_blocks(problem->n, rows) * fp8r_size_blocks(m, columns), sm_count);
     double n = (double)problem->n, k = (double)problem->k;
     double multiply = 2.0 * rows * columns * k / tensor_ops_us, load = (rows + columns) * k / load_bytes_us;
     double busy = waves * ((multiply > load ? multiply : load) + tile_us);

@@ -74,21 +74,22 @@ static bool init_desc(const struct fp8r_cublaslt *library, const fp8r_problem *p
            set_pointers(library, desc, &pointers);
 }
 
-static bool set_batch_stride(const struct fp8r_cublaslt *library, cublasLtMatrixLayoutOpaque_t *layout, int64_t stride)
+static bool set_batch_stride(const struct fp8r_cublaslt *library, cublasLtMatrixLayoutOpaque_t *layout,
+                             int64_t stride)
 {
     return library->layout_set(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride) ==
            CUBLAS_STATUS_SUCCESS;
 }
 
 /* rows, cols: as the library counts them. */
-static bool init_layout(const struct fp8r_cublaslt *library, const fp8r_operand *operand, int64_t rows, int64_t cols,
-                        int64_t pitch, int64_t batch, cublasLtMatrixLayoutOpaque_t *layout)
+static bool init_layout(const struct fp8r_cublaslt *library, const fp8r_operand *operand, int64_t rows,
+                        int64_t cols, int64_t pitch, int64_t batch, cublasLtMatrixLayoutOpaque_t *layout)
 {
     int32_t count = (int32_t)batch;
-    return library->layout_init(layout, sizeof *layout, fp8r_cublaslt_type(operand->dtype), (uint64_t)rows, (uint64_t)cols,
-                                pitch) == CUBLAS_STATUS_SUCCESS &&
-           (batch == 1 || (library->layout_set(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count) ==
-                               CUBLAS_STATUS_SUCCESS &&
+    return library->layout_init(layout, sizeof *layout, fp8r_cublaslt_type(operand->dtype), (uint64_t)rows,
+                                (uint64_t)cols, pitch) == CUBLAS_STATUS_SUCCESS &&
+           (batch == 1 || (library->layout_set(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count,
+                                               sizeof count) == CUBLAS_STATUS_SUCCESS &&
                            set_batch_stride(library, layout, operand->batch_stride)));
 }
 
@@ -102,27 +103,30 @@ bool fp8r_cublaslt_product_init(const struct fp8r_cublaslt *library, const fp8r_
            init_layout(library, &p->out, p->n, p->m, p->out.row_stride, p->batch, &product->out);
 }
 
-bool fp8r_cublaslt_product_set_m(const struct fp8r_cublaslt *library, int64_t m, struct fp8r_cublaslt_product *product)
+bool fp8r_cublaslt_product_set_m(const struct fp8r_cublaslt *library, int64_t m,
+                                 struct fp8r_cublaslt_product *product)
 {
     uint64_t cols = (uint64_t)m;
     return library->layout_set(&product->a, CUBLASLT_MATRIX_LAYOUT_COLS, &cols, sizeof cols) ==
                CUBLAS_STATUS_SUCCESS &&
-           library->layout_set(&product->out, CUBLASLT_MATRIX_LAYOUT_COLS, &cols, sizeof cols) == CUBLAS_STATUS_SUCCESS;
+           library->layout_set(&product->out, CUBLASLT_MATRIX_LAYOUT_COLS, &cols, sizeof cols) ==
+               CUBLAS_STATUS_SUCCESS;
 }
 
 fp8r_status fp8r_cublaslt_multiply(const struct fp8r_cublaslt *library, cublasLtHandle_t handle,
                                    const struct fp8r_cublaslt_product *product, const fp8r_problem *problem,
-                                   const fp8r_pointers *pointers, const cublasLtMatmulAlgo_t *algo, void *workspace,
-                                   size_t workspace_bytes, void *stream)
+                                   const fp8r_pointers *pointers, const cublasLtMatmulAlgo_t *algo,
+                                   void *workspace, size_t workspace_bytes, void *stream)
 {
     static const float one = 1.0f, zero = 0.0f;
     struct fp8r_cublaslt_product own = *product;
-    if (!set_pointers(library, &own.desc, pointers) || !fp8r_cublaslt_product_set_m(library, problem->m, &own) ||
+    if (!set_pointers(library, &own.desc, pointers) ||
+        !fp8r_cublaslt_product_set_m(library, problem->m, &own) ||
         (problem->batch > 1 && (!set_batch_stride(library, &own.a, problem->a.batch_stride) ||
                                 !set_batch_stride(library, &own.out, problem->out.batch_stride))))
         return fp8r_cublaslt_fail("a cuBLASLt descriptor's attribute", CUBLAS_STATUS_INVALID_VALUE);
-    cublasStatus_t status =
-        library->multiply(handle, &own.desc, &one, pointers->b, &own.b, pointers->a, &own.a, &zero, pointers->out,
-                          &own.out, pointers->out, &own.out, algo, workspace, workspace_bytes, (cudaStream_t)stream);
+    cublasStatus_t status = library->multiply(handle, &own.desc, &one, pointers->b, &own.b, pointers->a,
+                                              &own.a, &zero, pointers->out, &own.out, pointers->out, &own.out,
+                                              algo, workspace, workspace_bytes, (cudaStream_t)stream);
     return status == CUBLAS_STATUS_SUCCESS ? FP8R_OK : fp8r_cublaslt_fail("cublasLtMatmul", status);
 }

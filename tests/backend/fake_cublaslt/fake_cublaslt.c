@@ -1,6 +1,6 @@
-/* A cuBLASLt on the processor: it keeps what it is told in the opaque structs, refuses what the real one refuses where a
- * test needs it, and multiplies by the definition, so that a swapped operand, stride or scale shows. Chosen by one FAKE_*
- * definition: GOOD, OTHER (a later version), OLD, WITHOUT (a function).
+/* A cuBLASLt on the processor: it keeps what it is told in the opaque structs, refuses what the real one
+ * refuses where a test needs it, and multiplies by the definition, so that a swapped operand, stride or scale
+ * shows. Chosen by one FAKE_* definition: GOOD, OTHER (a later version), OLD, WITHOUT (a function).
  * SPDX-License-Identifier: Apache-2.0 */
 #include <cublasLt.h>
 #include <string.h>
@@ -49,11 +49,12 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t desc, size_t size, cublasComputeType_t compute,
-                                               cudaDataType_t scale)
+cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t desc, size_t size,
+                                               cublasComputeType_t compute, cudaDataType_t scale)
 {
     memset(desc, 0, size);
-    return compute == CUBLAS_COMPUTE_32F && scale == CUDA_R_32F ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
+    return compute == CUBLAS_COMPUTE_32F && scale == CUDA_R_32F ? CUBLAS_STATUS_SUCCESS
+                                                                : CUBLAS_STATUS_INVALID_VALUE;
 }
 
 cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t name,
@@ -82,8 +83,9 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc, cublasL
     return CUBLAS_STATUS_INVALID_VALUE;
 }
 
-cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t layout, size_t size, cudaDataType type,
-                                                 uint64_t rows, uint64_t cols, int64_t pitch)
+cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t layout, size_t size,
+                                                 cudaDataType type, uint64_t rows, uint64_t cols,
+                                                 int64_t pitch)
 {
     const struct layout made = {
         .type = (int32_t)type, .batch = 1, .rows = rows, .cols = cols, .pitch = pitch};
@@ -92,8 +94,9 @@ cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t layout, 
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout, cublasLtMatrixLayoutAttribute_t name,
-                                                const void *value, size_t size)
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
+                                                cublasLtMatrixLayoutAttribute_t name, const void *value,
+                                                size_t size)
 {
     struct layout *it = (struct layout *)(void *)layout;
     if (name == CUBLASLT_MATRIX_LAYOUT_COLS && size == sizeof it->cols)
@@ -115,13 +118,13 @@ cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t 
 
 /* The first words: bytes of workspace, then the four alignments. */
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
-                                                    cublasLtMatmulPreferenceAttributes_t name, const void *value,
-                                                    size_t size)
+                                                    cublasLtMatmulPreferenceAttributes_t name,
+                                                    const void *value, size_t size)
 {
     if (name == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES && size == 8)
         memcpy(&preference->data[0], value, size);
-    else if (name >= CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES && name <= CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES &&
-             size == 4)
+    else if (name >= CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES &&
+             name <= CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES && size == 4)
         memcpy(&preference->data[1 + name - CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES], value, size);
     else
         return CUBLAS_STATUS_INVALID_VALUE;
@@ -139,10 +142,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     struct algo algo = {.id = 7};
     (void)desc, (void)a, (void)c, (void)d;
     *count = 0;
-    if (!handle || wanted != 1 || preference->data[0] == 0)
-        return CUBLAS_STATUS_INVALID_VALUE;
-    if (of_b->rows == 4080)
-        return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (!handle || wanted != 1 || preference->data[0] == 0) return CUBLAS_STATUS_INVALID_VALUE;
+    if (of_b->rows == 4080) return CUBLAS_STATUS_NOT_SUPPORTED;
     for (int32_t i = 0; i < 4; i++)
         algo.values[i] = (int32_t)preference->data[1 + i];
     memset(results, 0, sizeof *results);
@@ -152,22 +153,21 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmulAlgoInit(cublasLtHandle_t handle, cublasComputeType_t compute, cudaDataType_t scale,
-                                      cudaDataType_t a, cudaDataType_t b, cudaDataType_t c, cudaDataType_t d, int id,
-                                      cublasLtMatmulAlgo_t *algo)
+cublasStatus_t cublasLtMatmulAlgoInit(cublasLtHandle_t handle, cublasComputeType_t compute,
+                                      cudaDataType_t scale, cudaDataType_t a, cudaDataType_t b,
+                                      cudaDataType_t c, cudaDataType_t d, int id, cublasLtMatmulAlgo_t *algo)
 {
     const struct algo made = {.id = id};
     (void)compute, (void)scale, (void)b, (void)c, (void)d;
-    if (!handle || a != CUDA_R_8F_E4M3)
-        return CUBLAS_STATUS_INVALID_VALUE;
+    if (!handle || a != CUDA_R_8F_E4M3) return CUBLAS_STATUS_INVALID_VALUE;
     memset(algo, 0, sizeof *algo);
     memcpy(algo, &made, sizeof made);
     return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasLtMatmulAlgoConfigSetAttribute(cublasLtMatmulAlgo_t *algo,
-                                                    cublasLtMatmulAlgoConfigAttributes_t name, const void *value,
-                                                    size_t size)
+                                                    cublasLtMatmulAlgoConfigAttributes_t name,
+                                                    const void *value, size_t size)
 {
     struct algo *it = (struct algo *)(void *)algo;
     if ((size_t)name >= sizeof it->values / sizeof *it->values || size > sizeof *it->values)
@@ -179,9 +179,11 @@ cublasStatus_t cublasLtMatmulAlgoConfigSetAttribute(cublasLtMatmulAlgo_t *algo,
 
 #if !defined(FAKE_WITHOUT)
 /* Takes 128x128 tiles only. */
-cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a,
-                                       cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
-                                       const cublasLtMatmulAlgo_t *algo, cublasLtMatmulHeuristicResult_t *result)
+cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
+                                       cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                       cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                       const cublasLtMatmulAlgo_t *algo,
+                                       cublasLtMatmulHeuristicResult_t *result)
 {
     const struct algo *it = (const struct algo *)(const void *)algo;
     (void)handle, (void)desc, (void)a, (void)b, (void)c, (void)d;
@@ -206,19 +208,21 @@ static float scale_at(const float *scale, int32_t mode, int64_t index)
     return !scale ? 1.0f : scale[mode == CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F ? index : 0];
 }
 
-cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc_, const void *alpha, const void *a,
-                              cublasLtMatrixLayout_t a_, const void *b, cublasLtMatrixLayout_t b_, const void *beta,
-                              const void *c, cublasLtMatrixLayout_t c_, void *d, cublasLtMatrixLayout_t d_,
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc_, const void *alpha,
+                              const void *a, cublasLtMatrixLayout_t a_, const void *b,
+                              cublasLtMatrixLayout_t b_, const void *beta, const void *c,
+                              cublasLtMatrixLayout_t c_, void *d, cublasLtMatrixLayout_t d_,
                               const cublasLtMatmulAlgo_t *algo, void *workspace, size_t workspace_bytes,
                               cudaStream_t stream)
 {
     const struct desc *desc = (const struct desc *)(const void *)desc_;
-    const struct layout *la = (const struct layout *)(const void *)a_, *lb = (const struct layout *)(const void *)b_,
+    const struct layout *la = (const struct layout *)(const void *)a_,
+                        *lb = (const struct layout *)(const void *)b_,
                         *ld = (const struct layout *)(const void *)d_;
     (void)workspace, (void)workspace_bytes, (void)stream, (void)c_;
     if (!handle || !algo || c != d || *(const float *)alpha != 1.0f || *(const float *)beta != 0.0f ||
-        desc->trans_a != CUBLAS_OP_T || desc->trans_b != CUBLAS_OP_N || la->rows != lb->rows || la->cols != ld->rows ||
-        lb->cols != ld->cols || la->batch != lb->batch || la->batch != ld->batch)
+        desc->trans_a != CUBLAS_OP_T || desc->trans_b != CUBLAS_OP_N || la->rows != lb->rows ||
+        la->cols != ld->rows || lb->cols != ld->cols || la->batch != lb->batch || la->batch != ld->batch)
         return CUBLAS_STATUS_INVALID_VALUE;
     for (int64_t item = 0; item < ld->batch; item++)
         for (int64_t col = 0; col < (int64_t)ld->cols; col++)
