@@ -397,7 +397,7 @@ static void i1_every_configuration_is_reached(void **state)
             if (!picked[row][config] && can_run(rows.contexts[0], it, config) && !is_routable(it->name, it->configs[config]))
                 fail_msg("nothing reaches %s:%s", it->name, it->configs[config]);
         }
-    assert_true(picks >= 4); /* two kernels of cpu, blas or not, the reference */
+    assert_true(picks >= 2); /* even of the portable kernels alone: one of cpu's, the reference */
     rows_fini(&rows);
 }
 

@@ -1,0 +1,32 @@
+# fp8route report: every number of the page is that of the samples, the routes are those of table build, and what cannot be
+# read or written is one line.
+# SPDX-License-Identifier: Apache-2.0
+. "$LIB"
+command -v python3 >/dev/null || { echo 'skipped: no python3 here to make samples with'; exit 77; }
+python3 "$SCRIPTS/make_samples.py" 2 64 >one.jsonl
+expect 0 report one.jsonl --out page.html
+says '^page\.html$'
+silent
+python3 "$SCRIPTS/check_report.py" one.jsonl page.html || fail 'the page says other numbers than the samples'
+grep -Eq '(src|href)=' page.html && fail 'the page needs other files'
+
+# other samples do not pass that check
+sed 's/"us":[0-9]*/"us":55/' one.jsonl >other.jsonl
+python3 "$SCRIPTS/check_report.py" other.jsonl page.html 2>/dev/null && fail 'other samples have the same page'
+
+# the routes on the page are those that table build makes
+expect 0 table build one.jsonl --out one.routes
+count=$(grep -c '^  m=' one.routes)
+[ "$count" -ge 4 ] && [ "$(grep -o 'class="route"' page.html | wc -l)" -eq "$count" ] || fail 'the page has other routes'
+
+expect 0 report one.jsonl --out page.html --json
+says '"schema": "fp8route.report/1"'
+refuses 2 '--out FILE is missing' report one.jsonl
+refuses 5 'nowhere' report nowhere --out page.html
+echo '{"record":' >bad.jsonl
+echo '{}' >>bad.jsonl
+cp page.html before.html
+refuses 5 'bad.jsonl, line 1' report bad.jsonl --out page.html
+cmp -s page.html before.html || fail 'a failed report changed the page'
+refuses 5 'no/such/page.html' report one.jsonl --out no/such/page.html
+finish
