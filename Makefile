@@ -20,7 +20,7 @@ build:
 	cmake --build $(BUILD)
 
 demo: build
-	scripts/demo $(BUILD)/tool/fp8route
+	scripts/demo $(BUILD)/tool/fp8route $(BUILD)/demo
 
 # Everything that is due on every change.
 test:
@@ -87,7 +87,7 @@ clean:
 
 help:
 	@echo 'make               build the library and the program into $(BUILD)/'
-	@echo 'make demo          build, tune a few real layers for a minute, show what is chosen and why'
+	@echo 'make demo          build, tune a few real layers, show what is chosen and why, draw a report'
 	@echo 'make test          build and run the tests;  make test-full: the slow ones, too'
 	@echo 'make bench         measure every bar of the CPU backends'
 	@echo 'make install       PREFIX=/usr/local DESTDIR='
