@@ -95,6 +95,8 @@ static int print_routes(const struct session *session, const struct fp8r_route_f
     fp8r_output_set_text(&output, output.root, "samples", session->folder);
     fp8r_output_set(&output, output.root, "measured", json_integer((json_int_t)session->full.measured));
     fp8r_output_set(&output, output.root, "noisy", json_integer((json_int_t)session->full.noisy));
+    fp8r_output_set(&output, output.root, "seconds", json_real(session->full.seconds));
+    fp8r_output_set(&output, output.root, "timed_seconds", json_real((double)session->full.timed_ns / 1e9));
     fp8r_output_set(&output, output.root, "left", json_integer((json_int_t)session->full.left));
     json_t *families = fp8r_output_add_array(&output, output.root, "families");
     for (size_t i = 0; i < file->table.count; i++) {
@@ -119,10 +121,11 @@ static int print_routes(const struct session *session, const struct fp8r_route_f
 static void print_rest(const struct session *session)
 {
     const struct full *full = &session->full;
-    printf("\n%zu problems measured now, %zu noisy ones kept at the default\nroutes: %s\nsamples: %s\n", full->measured,
-           full->noisy, session->out, session->folder);
+    printf("\n%zu problem%s measured now in %.1f s, %.1f s of them timed work; %zu noisy, kept at the default\n", full->measured,
+           full->measured == 1 ? "" : "s", full->seconds, (double)full->timed_ns / 1e9, full->noisy);
+    printf("routes: %s\nsamples: %s\n", session->out, session->folder);
     if (full->left > 0)
-        printf("the budget is used up with %zu problems to go: the same command continues\n", full->left);
+        printf("the budget is used up with %zu problem%s to go: the same command continues\n", full->left, full->left == 1 ? "" : "s");
     if (full->waiting > 0)
         printf("borders of %zu families wait for other shards: the same command places them once those are done\n",
                full->waiting);

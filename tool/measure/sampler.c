@@ -81,12 +81,13 @@ static int record(struct fp8r_sampler *sampler, int index, int64_t batch, struct
                                                            contestant->turn, &contestant->recording));
 }
 
-static int time_once(const struct fp8r_sampler *sampler, int index, int64_t *elapsed_ns,
-                     struct fp8r_tool_error *error)
+static int time_once(struct fp8r_sampler *sampler, int index, int64_t *elapsed_ns, struct fp8r_tool_error *error)
 {
     const struct fp8r_contestant *contestant = &sampler->contestants[index];
-    return fp8r_tool_status(error,
-                            sampler->device->time(sampler->device->user, contestant->recording, elapsed_ns));
+    int code = fp8r_tool_status(error,
+                                sampler->device->time(sampler->device->user, contestant->recording, elapsed_ns));
+    sampler->timed_ns += code == FP8R_EXIT_GOOD ? *elapsed_ns : 0;
+    return code;
 }
 
 /* Batches grow until one lasts long enough; the first call's time, with its page faults and cold code, never

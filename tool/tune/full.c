@@ -408,6 +408,7 @@ static int tune_family(struct full *full, const struct fp8r_tune_family *family,
                                      .inputs = &work.inputs,
                                      .entrants = &work.entrants,
                                      .record = full->record,
+                                     .timed_ns = &full->timed_ns,
                                      .note = full->note,
                                      .user = full->user};
     if (code == FP8R_EXIT_GOOD)
@@ -448,6 +449,7 @@ int full_tune(struct full *full, const struct fp8r_tune_families *families, stru
         at += families->items[i].m_count;
     }
     full->noisy = count_noisy(full->record);
+    full->seconds = (double)(fp8r_clock_ns() - full->start_ns) / 1e9;
     fp8r_rotation_fini(&full->rotation);
     free(shard_of);
     return code;

@@ -27,7 +27,8 @@ struct full {
     size_t waiting; /* borders that need other shards' results first */
     bool is_wrong;  /* some result was wrong */
     struct fp8r_rotation rotation;
-    int64_t start_ns;
+    int64_t start_ns, timed_ns; /* when it began; timed work since */
+    double seconds;              /* what all took */
 };
 
 /* Measures the families. Exit codes: INTERRUPTED (what was measured is in the record), UNMEASURED, INTERNAL. Reaching the

@@ -213,6 +213,8 @@ int race_run(const struct race_track *track, const struct race_rules *rules, con
         code = enter_all(&race, error);
     if (code == FP8R_EXIT_GOOD)
         code = run_rounds(&race, error);
+    if (track->timed_ns)
+        *track->timed_ns += race.contest.sampler.timed_ns;
     fp8r_contest_close(&race.contest);
     free(race.candidates);
     *index = race.index;

@@ -16,6 +16,7 @@ struct race_track {
     struct fp8r_inputs *inputs;         /* of the family's largest member */
     const struct fp8r_points *entrants; /* only its entrants are looked at */
     struct record *record;
+    int64_t *timed_ns; /* grows by what was timed; NULL = not counted */
     void (*note)(void *user, const char *line);
     void *user;
 };
