@@ -94,56 +94,43 @@ static void decode_b(const struct fp8r_cpu_tables *tables, const uint8_t *codes,
     if (i % FP8R_CPU_BLOCK) memset(to, 0, STEP * COLUMNS * sizeof *to);
 }
 
-ALWAYS_INLINE void packed_rows(int rows, int64_t count, const float *a, const float *b, float *sums,
-                               int64_t ld, bool first)
+typedef __m256 vector;
+typedef __m256 elements;
+typedef float element;
+enum { ELEMENT_CODES = 1 };
+
+ALWAYS_INLINE vector vector_zero(void)
 {
-    __m256 sum[ROWS][2];
-#pragma GCC unroll 6
-    for (int r = 0; r < rows; r++) {
-        sum[r][0] = first ? _mm256_setzero_ps() : _mm256_load_ps(sums + r * ld);
-        sum[r][1] = first ? _mm256_setzero_ps() : _mm256_load_ps(sums + r * ld + LANES);
-    }
-    for (int64_t i = 0; i < count; i++, a += rows, b += COLUMNS) {
-        __m256 left = _mm256_load_ps(b), right = _mm256_load_ps(b + LANES);
-#pragma GCC unroll 6
-        for (int r = 0; r < rows; r++) {
-            __m256 row = _mm256_broadcast_ss(a + r);
-            sum[r][0] = _mm256_fmadd_ps(row, left, sum[r][0]);
-            sum[r][1] = _mm256_fmadd_ps(row, right, sum[r][1]);
-        }
-    }
-#pragma GCC unroll 6
-    for (int r = 0; r < rows; r++) {
-        _mm256_store_ps(sums + r * ld, sum[r][0]);
-        _mm256_store_ps(sums + r * ld + LANES, sum[r][1]);
-    }
+    return _mm256_setzero_ps();
 }
 
-#define CASE(n)                                                                                              \
-    case n:                                                                                                  \
-        packed_rows(n, count, a, b, sums, ld, first);                                                        \
-        break;
-
-static void packed_panel(int rows, int64_t count, const void *a, const void *b, float *sums, int64_t ld,
-                         bool first)
+ALWAYS_INLINE vector vector_load(const float *from)
 {
-    switch (rows) {
-        CASE(1)
-        CASE(2)
-        CASE(3)
-        CASE(4)
-        CASE(5)
-    default:
-        packed_rows(ROWS, count, a, b, sums, ld, first);
-    }
+    return _mm256_load_ps(from);
 }
 
-static void packed(int rows, int64_t count, const void *a, const void *b, int64_t panels, int64_t panel_bytes,
-                   float *sums, int64_t ld, bool first)
+ALWAYS_INLINE void vector_store(float *to, vector sums)
 {
-    for (int64_t p = 0; p < panels; p++)
-        packed_panel(rows, count, a, (const char *)b + p * panel_bytes, sums + p * COLUMNS, ld, first);
+    _mm256_store_ps(to, sums);
 }
+
+ALWAYS_INLINE elements elements_load(const element *from)
+{
+    return _mm256_load_ps(from);
+}
+
+ALWAYS_INLINE elements elements_repeat(const element *from)
+{
+    return _mm256_broadcast_ss(from);
+}
+
+ALWAYS_INLINE vector multiply_add(vector sum, elements repeated, elements loaded)
+{
+    return _mm256_fmadd_ps(repeated, loaded, sum);
+}
+
+#include "backend/cpu/packed_tile.h"
+#include "backend/cpu/packed_panels.h"
 
 const struct fp8r_cpu_kernel fp8r_cpu_avx2_packed = {
     .numerics = "cpu:fp32x1",

@@ -11,6 +11,7 @@
 #include "backend/cpu/avx2_codes.h"
 #include "backend/cpu/epilogue_row.h"
 #include "backend/cpu/kernel.h"
+#include "backend/cpu/nan_columns.h"
 #include <fp8route/backend.h>
 
 enum { LANES = 8, STEP = 32, ROWS = 3, COLUMNS = FP8R_CPU_SKINNY_COLUMNS };
@@ -70,19 +71,6 @@ ALWAYS_INLINE void skinny_step(int rows, __m256i codes, const float *a, int c, _
     }
 }
 
-/* A NaN code anywhere in a column of b makes the whole column NaN. */
-static __attribute__((noinline)) void repair(int rows, int64_t k, const uint8_t *const b[4], float *out,
-                                             int64_t ld)
-{
-    for (int c = 0; c < COLUMNS; c++) {
-        bool nan = false;
-        for (int64_t i = 0; i < k; i++)
-            nan |= (b[c][i] & 0x7F) == 0x7F;
-        for (int r = 0; r < rows && nan; r++)
-            out[r * ld + c] = fp8r_bits_float(0x7FC00000u);
-    }
-}
-
 ALWAYS_INLINE void skinny_rows(int rows, int64_t k, const float *a, const uint8_t *const b[4],
                                const uint8_t *const ahead[4], float *out, int64_t ld)
 {
@@ -104,7 +92,7 @@ ALWAYS_INLINE void skinny_rows(int rows, int64_t k, const float *a, const uint8_
     }
     for (int r = 0; r < rows; r++)
         add_lanes(sum[r], out + r * ld);
-    if (_mm256_movemask_epi8(_mm256_cmpeq_epi8(most, _mm256_set1_epi8(0x7F)))) repair(rows, k, b, out, ld);
+    if (_mm256_movemask_epi8(_mm256_cmpeq_epi8(most, _mm256_set1_epi8(0x7F)))) mark_nan_columns(rows, k, b, out, ld);
 }
 
 static void skinny(const struct fp8r_cpu_tables *tables, int rows, int64_t k, const void *a,

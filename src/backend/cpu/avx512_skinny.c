@@ -6,8 +6,10 @@
 #include <immintrin.h>
 
 #include "backend/cpu/avx512_codes.h"
+#include "backend/cpu/avx512_lanes.h"
 #include "backend/cpu/epilogue_row.h"
 #include "backend/cpu/kernel.h"
+#include "backend/cpu/nan_columns.h"
 #include <fp8route/backend.h>
 
 enum { LANES = 16, STEP = FP8R_CPU_BLOCK, ROWS = 6, COLUMNS = FP8R_CPU_SKINNY_COLUMNS };
@@ -32,18 +34,6 @@ static void decode_a(const struct fp8r_cpu_tables *tables, int form, const uint8
         decode_row(form, codes + r * stride, count, (float *)panel + r * LANES, rows);
 }
 
-/* The sums of four vectors' lanes, as out[0..3]. */
-ALWAYS_INLINE void add_lanes(const __m512 *sums, float *out)
-{
-    __m512 ab = _mm512_add_ps(_mm512_unpacklo_ps(sums[0], sums[1]), _mm512_unpackhi_ps(sums[0], sums[1]));
-    __m512 cd = _mm512_add_ps(_mm512_unpacklo_ps(sums[2], sums[3]), _mm512_unpackhi_ps(sums[2], sums[3]));
-    __m512 abcd =
-        _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(ab), _mm512_castps_pd(cd))),
-                      _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(ab), _mm512_castps_pd(cd))));
-    __m256 half = _mm256_add_ps(_mm512_castps512_ps256(abcd), _mm512_extractf32x8_ps(abcd, 1));
-    _mm_storeu_ps(out, _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1)));
-}
-
 ALWAYS_INLINE void skinny_step(int rows, __m512i codes, const float *a, int c, __m512 sum[ROWS][COLUMNS],
                                __m512i *most)
 {
@@ -54,19 +44,6 @@ ALWAYS_INLINE void skinny_step(int rows, __m512i codes, const float *a, int c, _
         __m512 column = avx512_widen(halves + v * LANES);
         for (int r = 0; r < rows; r++)
             sum[r][c] = _mm512_fmadd_ps(_mm512_load_ps(a + (v * rows + r) * LANES), column, sum[r][c]);
-    }
-}
-
-/* A NaN code anywhere in a column of b makes the whole column NaN. */
-static __attribute__((noinline)) void repair(int rows, int64_t k, const uint8_t *const b[4], float *out,
-                                             int64_t ld)
-{
-    for (int c = 0; c < COLUMNS; c++) {
-        bool nan = false;
-        for (int64_t i = 0; i < k; i++)
-            nan |= (b[c][i] & 0x7F) == 0x7F;
-        for (int r = 0; r < rows && nan; r++)
-            out[r * ld + c] = fp8r_bits_float(0x7FC00000u);
     }
 }
 
@@ -88,7 +65,7 @@ ALWAYS_INLINE void skinny_rows(int rows, int64_t k, const float *a, const uint8_
         skinny_step(rows, _mm512_maskz_loadu_epi8(avx512_tail_mask(k - i), b[c] + i), a, c, sum, &most);
     for (int r = 0; r < rows; r++)
         add_lanes(sum[r], out + r * ld);
-    if (_mm512_cmpeq_epi8_mask(most, _mm512_set1_epi8(0x7F))) repair(rows, k, b, out, ld);
+    if (_mm512_cmpeq_epi8_mask(most, _mm512_set1_epi8(0x7F))) mark_nan_columns(rows, k, b, out, ld);
 }
 
 static void skinny(const struct fp8r_cpu_tables *tables, int rows, int64_t k, const void *a,

@@ -26,64 +26,43 @@ static void decode_b(const struct fp8r_cpu_tables *tables, const uint8_t *codes,
     bf16_pairs_b(tables, codes, stride, columns, count, panel, COLUMNS);
 }
 
-ALWAYS_INLINE void packed_rows(int rows, int64_t count, const int32_t *a, const int32_t *b, float *sums,
-                               int64_t ld, bool first)
+typedef __m512 vector;
+typedef __m512i elements;
+typedef int32_t element;
+enum { ELEMENT_CODES = 2 };
+
+ALWAYS_INLINE vector vector_zero(void)
 {
-    __m512 sum[ROWS][2];
-#pragma GCC unroll 14
-    for (int r = 0; r < rows; r++) {
-        sum[r][0] = first ? _mm512_setzero_ps() : _mm512_load_ps(sums + r * ld);
-        sum[r][1] = first ? _mm512_setzero_ps() : _mm512_load_ps(sums + r * ld + LANES);
-    }
-    for (int64_t i = 0; i < count; i += 2, a += rows, b += COLUMNS) {
-        __m512i left = _mm512_load_si512(b), right = _mm512_load_si512(b + LANES);
-#pragma GCC unroll 14
-        for (int r = 0; r < rows; r++) {
-            __m512i row = _mm512_set1_epi32(a[r]);
-            sum[r][0] = bf16_multiply_add(sum[r][0], row, left);
-            sum[r][1] = bf16_multiply_add(sum[r][1], row, right);
-        }
-    }
-#pragma GCC unroll 14
-    for (int r = 0; r < rows; r++) {
-        _mm512_store_ps(sums + r * ld, sum[r][0]);
-        _mm512_store_ps(sums + r * ld + LANES, sum[r][1]);
-    }
+    return _mm512_setzero_ps();
 }
 
-#define CASE(n)                                                                                              \
-    case n:                                                                                                  \
-        packed_rows(n, count, a, b, sums, ld, first);                                                        \
-        break;
-
-static void packed_panel(int rows, int64_t count, const void *a, const void *b, float *sums, int64_t ld,
-                         bool first)
+ALWAYS_INLINE vector vector_load(const float *from)
 {
-    switch (rows) {
-        CASE(1)
-        CASE(2)
-        CASE(3)
-        CASE(4)
-        CASE(5)
-        CASE(6)
-        CASE(7)
-        CASE(8)
-        CASE(9)
-        CASE(10)
-        CASE(11)
-        CASE(12)
-        CASE(13)
-    default:
-        packed_rows(ROWS, count, a, b, sums, ld, first);
-    }
+    return _mm512_load_ps(from);
 }
 
-static void packed(int rows, int64_t count, const void *a, const void *b, int64_t panels, int64_t panel_bytes,
-                   float *sums, int64_t ld, bool first)
+ALWAYS_INLINE void vector_store(float *to, vector sums)
 {
-    for (int64_t p = 0; p < panels; p++)
-        packed_panel(rows, count, a, (const char *)b + p * panel_bytes, sums + p * COLUMNS, ld, first);
+    _mm512_store_ps(to, sums);
 }
+
+ALWAYS_INLINE elements elements_load(const element *from)
+{
+    return _mm512_load_si512(from);
+}
+
+ALWAYS_INLINE elements elements_repeat(const element *from)
+{
+    return _mm512_set1_epi32(*from);
+}
+
+ALWAYS_INLINE vector multiply_add(vector sum, elements repeated, elements loaded)
+{
+    return bf16_multiply_add(sum, repeated, loaded);
+}
+
+#include "backend/cpu/packed_tile.h"
+#include "backend/cpu/packed_panels.h"
 
 const struct fp8r_cpu_kernel fp8r_cpu_avx512bf16_packed = {
     .numerics = "cpu:bf16x1",

@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <immintrin.h>
 
+#include "backend/cpu/avx512_lanes.h"
 #include "backend/cpu/avx512bf16_codes.h"
 #include "backend/cpu/epilogue_row.h"
 #include "backend/cpu/kernel.h"
@@ -29,18 +30,6 @@ static void decode_a(const struct fp8r_cpu_tables *tables, int form, const uint8
     struct bf16_tables bytes = bf16_tables_load(tables, form);
     for (int64_t r = 0; r < rows; r++)
         decode_row(&bytes, codes + r * stride, count, (char *)panel + r * VECTOR_BYTES, rows);
-}
-
-/* The sums of four vectors' lanes, as out[0..3]. */
-ALWAYS_INLINE void add_lanes(const __m512 *sums, float *out)
-{
-    __m512 ab = _mm512_add_ps(_mm512_unpacklo_ps(sums[0], sums[1]), _mm512_unpackhi_ps(sums[0], sums[1]));
-    __m512 cd = _mm512_add_ps(_mm512_unpacklo_ps(sums[2], sums[3]), _mm512_unpackhi_ps(sums[2], sums[3]));
-    __m512 abcd =
-        _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(ab), _mm512_castps_pd(cd))),
-                      _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(ab), _mm512_castps_pd(cd))));
-    __m256 half = _mm256_add_ps(_mm512_castps512_ps256(abcd), _mm512_extractf32x8_ps(abcd, 1));
-    _mm_storeu_ps(out, _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1)));
 }
 
 ALWAYS_INLINE void skinny_block(int rows, const struct bf16_tables *bytes, __m512i codes, const char *a,

@@ -57,30 +57,7 @@ ALWAYS_INLINE void packed_rows(int rows, int64_t count, const float *a, const fl
         memcpy(sums + r * ld, sum[r], sizeof sum[r]);
 }
 
-static void packed_panel(int rows, int64_t count, const void *a, const void *b, float *sums, int64_t ld,
-                         bool first)
-{
-    switch (rows) {
-    case 1:
-        packed_rows(1, count, a, b, sums, ld, first);
-        break;
-    case 2:
-        packed_rows(2, count, a, b, sums, ld, first);
-        break;
-    case 3:
-        packed_rows(3, count, a, b, sums, ld, first);
-        break;
-    default:
-        packed_rows(4, count, a, b, sums, ld, first);
-    }
-}
-
-static void packed(int rows, int64_t count, const void *a, const void *b, int64_t panels, int64_t panel_bytes,
-                   float *sums, int64_t ld, bool first)
-{
-    for (int64_t p = 0; p < panels; p++)
-        packed_panel(rows, count, a, (const char *)b + p * panel_bytes, sums + p * COLUMNS, ld, first);
-}
+#include "backend/cpu/packed_panels.h"
 
 const struct fp8r_cpu_kernel fp8r_cpu_portable_packed = {
     .numerics = "cpu:fp32x1",
