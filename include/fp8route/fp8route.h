@@ -130,7 +130,8 @@ typedef struct fp8r_device {
 enum {
     FP8R_NO_ENVIRONMENT = 1u << 0, /* read no FP8ROUTE_* variable (which libraries a process loads excepted) */
     FP8R_NO_ROUTE_FILES = 1u << 1, /* read no route file but options.routes */
-    FP8R_ROUTED_ONLY = 1u << 2     /* like FP8ROUTE_UNROUTED=error: no neighbour and no default decides */
+    FP8R_ROUTED_ONLY = 1u << 2,    /* like FP8ROUTE_UNROUTED=error: no neighbour and no default decides */
+    FP8R_EAGER_ROUTES = 1u << 3    /* on a GPU, routes measured call by call decide first; those of graphs unless set */
 };
 enum { FP8R_LOG_ERROR = 0, FP8R_LOG_WARNING = 1, FP8R_LOG_INFO = 2, FP8R_LOG_DEBUG = 3 };
 

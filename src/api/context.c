@@ -15,7 +15,7 @@
 
 static fp8r_status check_options(const fp8r_context_options *options)
 {
-    const uint32_t known = FP8R_NO_ENVIRONMENT | FP8R_NO_ROUTE_FILES | FP8R_ROUTED_ONLY;
+    const uint32_t known = FP8R_NO_ENVIRONMENT | FP8R_NO_ROUTE_FILES | FP8R_ROUTED_ONLY | FP8R_EAGER_ROUTES;
     if (options->struct_size != sizeof *options)
         return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "options.struct_size is %zu: set it to sizeof(fp8r_context_options), "
                                                       "%zu", options->struct_size, sizeof *options);
@@ -62,6 +62,7 @@ static void make_routes_id(struct fp8r_context *context)
     add_table(&hash, &context->table);
     fp8r_sha256_add(&hash, &context->router.forced_row, sizeof context->router.forced_row);
     fp8r_sha256_add(&hash, &context->router.forced_config, sizeof context->router.forced_config);
+    fp8r_sha256_add(&hash, &context->router.mode, sizeof context->router.mode);
     fp8r_sha256_add(&hash, &context->router.routed_only, sizeof context->router.routed_only);
     fp8r_sha256_finish(&hash, context->routes_id);
 }
@@ -113,7 +114,7 @@ static void set_router(struct fp8r_context *context, const fp8r_context_options 
         .registry = &context->registry,
         .device = &context->device,
         .table = &context->table,
-        .mode = FP8R_MODE_EAGER,
+        .mode = context->cuda && !(options->flags & FP8R_EAGER_ROUTES) ? FP8R_MODE_GRAPH : FP8R_MODE_EAGER,
         .forced_row = -1,
         .forced_config = FP8R_CONFIG_ANY,
         .routed_only = (options->flags & FP8R_ROUTED_ONLY) != 0 || context->environment.unrouted_error};

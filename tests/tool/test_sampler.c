@@ -103,6 +103,7 @@ static void world_init(struct world *world, const char *problem, int64_t cache_b
     fp8r_matmul shape;
     memset(world, 0, sizeof *world);
     world->device = (struct fp8r_measure_device){.cache_bytes = cache_bytes,
+                                                 .sample_ns = 50000,
                                                  .available_bytes = (int64_t)1 << 30,
                                                  .records = records,
                                                  .user = world,

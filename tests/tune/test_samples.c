@@ -40,7 +40,9 @@ static void write_run(const struct fp8r_route_file *header, int rounds, bool noi
                                                   &(struct sample){.us = 10.5 + round + 0.000001 * i,
                                                                    .round = round,
                                                                    .phase = SAMPLE_CONFIRM,
-                                                                   .mhz = 2000},
+                                                                   .mhz = 2000,
+                                                                   .watts = (int16_t)(i == 1 ? 350 : 0),
+                                                                   .celsius = (int16_t)(i == 1 ? 41 : 0)},
                                                   &failure),
                              FP8R_EXIT_GOOD);
     assert_int_equal(sample_writer_dropped(writer, number, 1, "3.1x behind", &failure), FP8R_EXIT_GOOD);
@@ -73,6 +75,12 @@ static void reads_back(void **state)
     assert_int_equal(samples_read(&samples, path, &failure), FP8R_EXIT_GOOD);
     assert_int_equal(samples.machine_count, 1);
     assert_int_equal(samples.run_count, 2);
+    for (int i = 0; i < 2; i++) {
+        const struct sample *sample = &samples.cases[0].candidates[i].samples[0];
+        assert_int_equal(sample->mhz, 2000);
+        assert_int_equal(sample->watts, i == 1 ? 350 : 0);
+        assert_int_equal(sample->celsius, i == 1 ? 41 : 0);
+    }
     assert_int_equal(samples.case_count, 1);
     const struct sample_case *it = samples_find(&samples, 0, "1x64x32");
     assert_non_null(it);
@@ -130,6 +138,7 @@ static void bad_lines_are_named(void **state)
         "\n", "nonsense\n", "[]\n", "{\"record\":\"other\"}\n", "{\"record\":\"done\",\"case\":9,\"noisy\":false}\n",
         "{\"record\":\"run\",\"schema\":\"fp8route.samples/2\",\"run\":\"x\",\"seed\":1,\"margin\":0.02,\"machine\":\"\"}\n",
         "{\"record\":\"sample\",\"case\":0,\"candidate\":2,\"phase\":\"grid\",\"round\":0,\"us\":1.000000,\"mhz\":0}\n",
+        "{\"record\":\"sample\",\"case\":0,\"candidate\":0,\"phase\":\"grid\",\"round\":0,\"us\":1.000000,\"mhz\":0,\"watts\":1}\n",
         "{\"record\":\"sample\",\"case\":0,\"candidate\":0,\"phase\":\"grid\",\"round\":0,\"us\":0.000000,\"mhz\":0}\n",
         "{\"record\":\"sample\",\"case\":0,\"candidate\":0,\"phase\":\"grid\",\"round\":0,\"us\":nan,\"mhz\":0}\n",
         "{\"record\":\"sample\",\"case\":0,\"candidate\":0,\"phase\":\"odd\",\"round\":0,\"us\":1.000000,\"mhz\":0}\n",

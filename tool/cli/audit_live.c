@@ -50,7 +50,7 @@ static int ask_random(struct audit_live_session *session, const struct audit_arg
         struct fp8r_tune_family family = {.ms = &drawn.m, .m_count = 1};
         if (tries > 0 && is_in_grid(questions, &drawn)) continue;
         snprintf(family.text, sizeof family.text, "Mx%" PRId64 "x%" PRId64, drawn.n, drawn.k);
-        code = fp8r_tool_status(error, fp8r_family_parse(family.text, FP8R_MODE_EAGER, &family.key));
+        code = fp8r_tool_status(error, fp8r_family_parse(family.text, session->session.mode, &family.key));
         if (code == FP8R_EXIT_GOOD)
             code = fp8r_audit_ask_family(questions, picker, arguments->is_only, &family, true, error);
         left--;
@@ -61,7 +61,7 @@ static int ask_random(struct audit_live_session *session, const struct audit_arg
 static int ask_grid(const struct audit_arguments *arguments, const struct fp8r_picker *picker,
                     struct fp8r_audit_questions *questions, struct fp8r_tool_error *error)
 {
-    struct fp8r_tune_families families = {0};
+    struct fp8r_tune_families families = {.mode = fp8r_common_mode(&arguments->common)};
     int code = fp8r_wanted_families_collect(&arguments->wanted, "audit", &families, error);
     for (size_t i = 0; i < families.count && code == FP8R_EXIT_GOOD; i++)
         code = fp8r_audit_ask_family(questions, picker, arguments->is_only, &families.items[i], false, error);
@@ -126,7 +126,7 @@ static int open_record(struct audit_live_session *session, const struct audit_ar
                        double margin, struct fp8r_tool_error *error)
 {
     struct fp8r_route_file header;
-    int code = fp8r_machine_header(session->session.context, !arguments->is_warm, &header, error);
+    int code = fp8r_machine_header(session->session.context, session->session.mode, !arguments->is_warm, &header, error);
     if (code == FP8R_EXIT_GOOD)
         code = record_open(&session->record, session->folder, "audit", &header, (uint64_t)arguments->seed,
                            margin, error);
@@ -166,7 +166,8 @@ static int measure(struct audit_live_session *session, const struct audit_argume
         code = fp8r_time_limit_parse("budget", arguments->budget, &live.budget_seconds, error);
     if (code != FP8R_EXIT_GOOD) return code;
     live.rules.comparisons *= (int)part->questions.count;
-    fp8r_measure_cpu_init(fp8r_context_device(live.context), &device);
+    code = fp8r_session_measure(&session->session, &device, error);
+    if (code != FP8R_EXIT_GOOD) return code;
     code = fp8r_audit_measure(&live, &part->questions, error);
     fp8r_progress_end();
     findings->measured = live.measured;
@@ -190,6 +191,7 @@ int fp8r_audit_live_run(struct audit_live_session *session, const struct audit_a
     if (code == FP8R_EXIT_GOOD && !findings->parts) code = fp8r_tool_error_memory(error, "the audit");
     if (code != FP8R_EXIT_GOOD) return code;
     findings->count = 1;
+    findings->parts[0].questions.mode = session->session.mode;
     code = ask_all(session, arguments, findings->picker, &findings->parts[0].questions, error);
     if (code == FP8R_EXIT_GOOD) code = set_folder(session, arguments, error);
     if (code == FP8R_EXIT_GOOD) code = open_record(session, arguments, findings->margin, error);

@@ -51,7 +51,8 @@ static int open_all(struct bench *bench, struct fp8r_tool_error *error)
         code = fp8r_entrants_list(bench->session.context, &bench->entrants.entrants,
                                   &bench->entrants.entrant_count, error);
     if (code != FP8R_EXIT_GOOD) return code;
-    fp8r_measure_cpu_init(fp8r_context_device(bench->session.context), &bench->device);
+    code = fp8r_session_measure(&bench->session, &bench->device, error);
+    if (code != FP8R_EXIT_GOOD) return code;
     bench->rows = calloc(bench->problem_count * (size_t)bench->entrants.entrant_count, sizeof *bench->rows);
     bench->chosen = calloc(bench->problem_count, sizeof *bench->chosen);
     return bench->rows && bench->chosen ? FP8R_EXIT_GOOD : fp8r_tool_error_memory(error, "the times");
@@ -94,7 +95,7 @@ static int race(struct bench *bench, const fp8r_matmul *shape, struct fp8r_input
 {
     struct fp8r_contest contest;
     double seconds = bench->arguments->seconds > 0 ? bench->arguments->seconds : default_seconds;
-    struct fp8r_race race = {.verify = fp8r_verify_defaults,
+    struct fp8r_race race = {.verify = fp8r_verify_options_of(fp8r_context_device(bench->session.context)),
                              .rounds_min = ROUNDS_MIN,
                              .rounds_max = ROUNDS_MAX,
                              .behind_factor = behind_factor,

@@ -249,7 +249,8 @@ static int compare_in(struct work *work, struct fp8r_tool_error *error)
     if (code == FP8R_EXIT_GOOD)
         code = fp8r_session_open(&arguments->common, FP8R_NO_ROUTE_FILES, &work->session, error);
     if (code != FP8R_EXIT_GOOD) return code;
-    fp8r_measure_cpu_init(fp8r_context_device(work->session.context), &work->device);
+    code = fp8r_session_measure(&work->session, &work->device, error);
+    if (code != FP8R_EXIT_GOOD) return code;
     work->compare = (struct compare){.context = work->session.context,
                                      .device = &work->device,
                                      .a = arguments->common.words.items[0],

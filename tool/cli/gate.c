@@ -84,8 +84,8 @@ static void clear_environment(void)
 static int open_record(struct work *work, struct fp8r_tool_error *error)
 {
     const struct gate_arguments *arguments = work->arguments;
-    struct fp8r_route_file header = {.mode = FP8R_MODE_EAGER, .is_cold = work->file.is_cold};
-    int code = arguments->samples ? fp8r_machine_header(work->session.context, header.is_cold, &header, error)
+    struct fp8r_route_file header = {.mode = work->file.mode, .is_cold = work->file.is_cold};
+    int code = arguments->samples ? fp8r_machine_header(work->session.context, header.mode, header.is_cold, &header, error)
                                   : fp8r_machine_identity(work->session.context, &header.identity, error);
     if (code == FP8R_EXIT_GOOD)
         code = record_open(&work->record, arguments->samples, "gate", &header, work->setting.seed,
@@ -110,7 +110,9 @@ static int open_all(struct work *work, struct fp8r_tool_error *error)
         return fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "%.200s is not of this machine: %s",
                                    work->setting.path, misfit);
     fp8r_identity_format(&here, work->machine);
-    fp8r_measure_cpu_init(fp8r_context_device(work->session.context), &work->device);
+    work->session.mode = work->file.mode; /* measured as the routes were */
+    code = fp8r_session_measure(&work->session, &work->device, error);
+    if (code != FP8R_EXIT_GOOD) return code;
     return open_record(work, error);
 }
 

@@ -12,6 +12,8 @@
 
 static const struct fp8r_option context_options[] = {
     {"device", "cpu|cuda[:I]", "the device to use; cpu unless given", FP8R_OPTION_TEXT, COMMON(device), 0},
+    {"mode", "graph|eager", "on a GPU, time and decide for replayed graphs, or for calls queued one by one; graph unless given",
+     FP8R_OPTION_TEXT, COMMON(mode), 0},
     {"threads", "N", "threads a product may use on a CPU; one a usable core unless given", FP8R_OPTION_COUNT,
      COMMON(threads), 1},
     {"routes", "FILE", "a route file to read before all others", FP8R_OPTION_TEXT, COMMON(routes), 0},

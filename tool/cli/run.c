@@ -53,8 +53,9 @@ static void time_runs(const struct fp8r_trial *trial, const fp8r_matmul *matmul,
     for (outcome->runs = 0; outcome->runs < RUNS_MAX && outcome->status == FP8R_OK; outcome->runs++) {
         int64_t before = fp8r_clock_ns();
         if (outcome->runs > 0 && before - start > RUNS_NS) break;
-        outcome->status = fp8r_trial_run(trial, matmul);
-        times[outcome->runs] = (double)(fp8r_clock_ns() - before) / 1e3;
+        int64_t elapsed_ns = 0;
+        outcome->status = fp8r_trial_time(trial, matmul, &elapsed_ns);
+        times[outcome->runs] = (double)elapsed_ns / 1e3;
     }
     fp8r_sort(times, (size_t)outcome->runs);
     outcome->median_us = fp8r_median(times, (size_t)outcome->runs);
@@ -79,6 +80,7 @@ static int measure(fp8r_context *context, const struct run_arguments *arguments,
 {
     struct fp8r_trial trial;
     struct fp8r_verifier *verifier = NULL;
+    const struct fp8r_verify_options options = fp8r_verify_options_of(fp8r_context_device(context));
     const fp8r_matmul *matmul = &inputs->matmul;
     int code = find_source(context, matmul, arguments->backend, outcome, error);
     if (code == FP8R_EXIT_GOOD)
@@ -89,7 +91,7 @@ static int measure(fp8r_context *context, const struct run_arguments *arguments,
     snprintf(outcome->label, sizeof outcome->label, "%s", label ? label : "none");
     outcome->status = fp8r_trial_run(&trial, matmul);
     code = fp8r_tool_status(error, outcome->status);
-    if (code == FP8R_EXIT_GOOD) code = fp8r_verifier_create(matmul, &fp8r_verify_defaults, &verifier, error);
+    if (code == FP8R_EXIT_GOOD) code = fp8r_verifier_create(matmul, &options, &verifier, error);
     if (code == FP8R_EXIT_GOOD) {
         look_for_damage(&trial, inputs, outcome);
         fp8r_verify(verifier, matmul->out.data, &outcome->verdict);

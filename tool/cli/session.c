@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tool_status.h"
+#include "tune/machine.h"
 
 static void print_line(void *user, int level, const char *line)
 {
@@ -38,6 +39,31 @@ int fp8r_device_parse(const char *text, fp8r_device *device, struct fp8r_tool_er
     return FP8R_EXIT_GOOD;
 }
 
+int fp8r_common_mode(const struct fp8r_common *common)
+{
+    bool is_gpu = common->device && strncmp(common->device, "cuda", 4) == 0;
+    return is_gpu && !(common->mode && strcmp(common->mode, "eager") == 0) ? FP8R_MODE_GRAPH : FP8R_MODE_EAGER;
+}
+
+static int check_mode(const struct fp8r_common *common, struct fp8r_tool_error *error)
+{
+    const char *mode = common->mode ? common->mode : "eager";
+    if (strcmp(mode, "graph") != 0 && strcmp(mode, "eager") != 0)
+        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "--mode is \"%.40s\": it must be graph or eager", mode);
+    if (strcmp(mode, "graph") == 0 && fp8r_common_mode(common) != FP8R_MODE_GRAPH)
+        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "--mode graph needs --device cuda: a CPU has no graphs");
+    return FP8R_EXIT_GOOD;
+}
+
+int fp8r_session_measure(struct fp8r_session *session, struct fp8r_measure_device *device,
+                         struct fp8r_tool_error *error)
+{
+    int code = fp8r_tool_status(error, fp8r_measure_device_init(fp8r_context_device(session->context),
+                                                                session->mode == FP8R_MODE_GRAPH, &session->measure));
+    *device = session->measure;
+    return code;
+}
+
 static int create_context(const struct fp8r_common *common, uint32_t flags, struct fp8r_session *session,
                           struct fp8r_tool_error *error)
 {
@@ -46,7 +72,7 @@ static int create_context(const struct fp8r_common *common, uint32_t flags, stru
                                    (long long)common->threads);
     fp8r_context_options options = {.struct_size = sizeof options,
                                     .threads = (int32_t)common->threads,
-                                    .flags = flags,
+                                    .flags = flags | (session->mode == FP8R_MODE_EAGER ? FP8R_EAGER_ROUTES : 0),
                                     .routes = common->routes,
                                     .backends = session->plugins.backends,
                                     .backend_count = session->plugins.count,
@@ -59,6 +85,8 @@ int fp8r_session_open(const struct fp8r_common *common, uint32_t flags, struct f
 {
     *session = (struct fp8r_session){0};
     int code = fp8r_device_parse(common->device, &session->device, error);
+    if (code == FP8R_EXIT_GOOD) code = check_mode(common, error);
+    session->mode = fp8r_common_mode(common);
     if (code == FP8R_EXIT_GOOD) code = fp8r_plugins_open(&common->plugins, &session->plugins, error);
     if (code == FP8R_EXIT_GOOD) code = create_context(common, flags, session, error);
     if (code != FP8R_EXIT_GOOD) fp8r_session_close(session);
@@ -67,6 +95,7 @@ int fp8r_session_open(const struct fp8r_common *common, uint32_t flags, struct f
 
 void fp8r_session_close(struct fp8r_session *session)
 {
+    fp8r_measure_device_fini(&session->measure);
     fp8r_context_destroy(session->context);
     fp8r_plugins_close(&session->plugins);
     *session = (struct fp8r_session){0};

@@ -56,6 +56,7 @@ static int collect_families(struct tune *tune, struct fp8r_tool_error *error)
                                                 .m = arguments->m,
                                                 .hf_config = arguments->hf_config,
                                                 .tp = arguments->tp};
+    tune->families.mode = fp8r_common_mode(&arguments->common);
     return fp8r_wanted_families_collect(&wanted, "tune", &tune->families, error);
 }
 
@@ -71,11 +72,13 @@ static int open_all(struct tune *tune, struct fp8r_tool_error *error)
     common.routes = NULL; /* what was measured before must not decide who the default is */
     int code = fp8r_session_open(&common, FP8R_NO_ROUTE_FILES, &tune->session, error);
     if (code != FP8R_EXIT_GOOD) return code;
-    fp8r_measure_cpu_init(fp8r_context_device(tune->session.context), &tune->device);
+    code = fp8r_session_measure(&tune->session, &tune->device, error);
+    if (code != FP8R_EXIT_GOOD) return code;
     tune->results = calloc(tune->families.count, sizeof *tune->results);
     if (!tune->results) return fp8r_tool_error_memory(error, "the results");
     return tune->arguments->quick
-               ? fp8r_quick_routes_open(&tune->routes, tune->session.context, tune->arguments->out, error)
+               ? fp8r_quick_routes_open(&tune->routes, tune->session.context, tune->session.mode,
+                                        tune->arguments->out, error)
                : FP8R_EXIT_GOOD;
 }
 

@@ -8,6 +8,7 @@
 
 #include "cli/progress.h"
 #include "cli/segment_row.h"
+#include "cli/session.h"
 #include "cli/time_limit.h"
 #include "tool_status.h"
 #include "tune/analysis.h"
@@ -74,7 +75,8 @@ static int open_record(struct session *session, struct fp8r_tool_error *error)
 {
     struct fp8r_route_file header;
     char name[48] = "all";
-    int code = fp8r_machine_header(session->context, !session->arguments->warm, &header, error);
+    int code = fp8r_machine_header(session->context, fp8r_common_mode(&session->arguments->common),
+                                   !session->arguments->warm, &header, error);
     if (session->full.shards > 1)
         snprintf(name, sizeof name, "shard-%d-of-%d", session->full.shard, session->full.shards);
     return code == FP8R_EXIT_GOOD ? record_open(&session->record, session->folder, name, &header,

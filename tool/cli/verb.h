@@ -36,7 +36,7 @@ struct fp8r_words {
 struct fp8r_common {
     bool json, help;
     struct fp8r_words words; /* those that are no option and no value of one */
-    const char *device, *routes;
+    const char *device, *mode, *routes;
     int64_t threads; /* 0: not given */
     struct fp8r_words plugins;
 };
@@ -48,7 +48,7 @@ struct fp8r_verb {
     const char *description; /* paragraphs, "\n\n" between them */
     const char *examples;    /* command lines, "\n" between them; NULL for none */
     size_t words_min, words_max;
-    bool has_context; /* takes --device, --threads, --routes and --plugin */
+    bool has_context; /* takes --device, --mode, --threads, --routes and --plugin */
     const struct fp8r_option *options;
     size_t option_count;
     size_t arguments_bytes; /* of the struct that begins with fp8r_common */

@@ -74,7 +74,8 @@ bool fp8r_check_config(struct fp8r_subject *subject, int config)
 /* One of two runs at once, with memory of its own for all that is written. */
 struct runner {
     const struct fp8r_trial *trial;
-    fp8r_pointers pointers;
+    struct fp8r_measure_device device;
+    fp8r_matmul matmul;
     struct fp8r_area out, workspace;
     fp8r_status status;
 };
@@ -82,8 +83,8 @@ struct runner {
 static void *run_runner(void *arg)
 {
     struct runner *runner = arg;
-    runner->status = fp8r_plan_run(runner->trial->plan, &runner->pointers, runner->workspace.data,
-                                   runner->workspace.data_bytes, NULL);
+    runner->status = fp8r_trial_call(&runner->device, runner->trial->plan, &runner->matmul, runner->workspace.data,
+                                     runner->workspace.data_bytes);
     return NULL;
 }
 
@@ -95,10 +96,11 @@ static bool runner_init(struct runner *runner, const struct fp8r_subject *subjec
     size_t align = address % 256 == 0 ? 256 : (size_t)(address & (~address + 1));
     *runner = (struct runner){.trial = trial};
     if (!fp8r_area_create(&runner->out, out->data_bytes, align, FP8R_GUARD_PAGES) ||
-        !fp8r_area_create(&runner->workspace, trial->workspace.data_bytes, 256, FP8R_GUARD_PAGES))
+        !fp8r_area_create(&runner->workspace, trial->workspace.data_bytes, 256, FP8R_GUARD_PAGES) ||
+        fp8r_measure_device_init(subject->device, false, &runner->device) != FP8R_OK)
         return false;
-    fp8r_matmul_pointers(&subject->inputs.matmul, &runner->pointers);
-    runner->pointers.out = runner->out.data;
+    runner->matmul = subject->inputs.matmul;
+    runner->matmul.out.data = runner->out.data;
     return true;
 }
 
@@ -140,6 +142,7 @@ bool fp8r_check_threads(struct fp8r_subject *subject, const struct fp8r_trial *t
     for (int i = 0; i < 2; i++) {
         fp8r_area_destroy(&runners[i].out);
         fp8r_area_destroy(&runners[i].workspace);
+        fp8r_measure_device_fini(&runners[i].device);
     }
     return good;
 }
@@ -170,7 +173,8 @@ static bool check_fewer(struct fp8r_subject *subject, const struct fp8r_trial *t
                         const uint8_t *full)
 {
     fp8r_problem fewer = subject->product.problem;
-    fp8r_pointers pointers;
+    fp8r_matmul matmul = subject->inputs.matmul;
+    fp8r_reason reason;
     char where[96];
     const char *class = fp8r_row_numerics(subject->row, subject->device, &fewer, config);
     char full_class[FP8R_NAME_BYTES] = "";
@@ -178,11 +182,12 @@ static bool check_fewer(struct fp8r_subject *subject, const struct fp8r_trial *t
     fewer.m = m;
     class = fp8r_row_numerics(subject->row, subject->device, &fewer, config);
     fp8r_inputs_poison_out(&subject->inputs);
-    fp8r_matmul_pointers(&subject->inputs.matmul, &pointers);
-    pointers.m = m;
-    fp8r_status status =
-        fp8r_plan_run(trial->plan, &pointers, trial->workspace.data, trial->workspace.data_bytes, NULL);
+    matmul.a.rows = matmul.out.rows = m;
+    fp8r_status status = fp8r_trial_run(trial, &matmul);
     subject->result->runs++;
+    if (status == FP8R_ERROR_UNSUPPORTED && subject->multiplies &&
+        !fp8r_row_supports(subject->row, subject->device, &fewer, config, &reason))
+        return true; /* a plan by name may refuse fewer rows */
     if (status != FP8R_OK)
         return fp8r_subject_fail(subject, "a run with M=%lld of the plan answers %s", (long long)m,
                                  fp8r_status_name(status));

@@ -37,8 +37,9 @@ bool fp8r_subject_open(struct fp8r_subject *subject, const char *text)
         return fp8r_subject_fail(subject, "%s", error.text);
     bool made = fp8r_product_init(&subject->inputs.matmul, FP8R_DATA_USED, &subject->product) == FP8R_OK;
     if (!made) fp8r_subject_fail(subject, "%s", fp8r_last_error());
-    if (made && fp8r_verifier_create(&subject->inputs.matmul, &fp8r_verify_defaults, &subject->verifier,
-                                     &error) != FP8R_EXIT_GOOD)
+    const struct fp8r_verify_options options = fp8r_verify_options_of(subject->device);
+    if (made &&
+        fp8r_verifier_create(&subject->inputs.matmul, &options, &subject->verifier, &error) != FP8R_EXIT_GOOD)
         made = fp8r_subject_fail(subject, "%s", error.text);
     if (!made) {
         fp8r_subject_close(subject);

@@ -10,6 +10,9 @@
 #include "base/status.h"
 #include "measure/clock.h"
 
+/* Reading the clock costs tens of nanoseconds, waking threads a few microseconds. */
+enum { SAMPLE_NS = 50000 };
+
 struct fp8r_recording {
     int64_t count;
     fp8r_measured_call call;
@@ -95,6 +98,7 @@ static int clock_mhz(void *user)
 void fp8r_measure_cpu_init(const fp8r_device_facts *facts, struct fp8r_measure_device *device)
 {
     *device = (struct fp8r_measure_device){.cache_bytes = facts->last_level_bytes,
+                                           .sample_ns = SAMPLE_NS,
                                            .available_bytes = fp8r_host_available_bytes(),
                                            .allocate = allocate,
                                            .release = release,

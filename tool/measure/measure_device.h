@@ -17,7 +17,9 @@ struct fp8r_recording;
 
 struct fp8r_measure_device {
     int64_t cache_bytes;     /* what operands must be rotated out of */
+    int64_t sample_ns;       /* a sample lasts at least this long, so that starting and stopping do not count */
     int64_t available_bytes; /* memory that can still be had, roughly */
+    bool is_remote; /* its memory is not the host's */
     bool records; /* a batch is recorded once and replayed: then it must itself cover a whole rotation */
     void *user;
 
@@ -35,11 +37,23 @@ struct fp8r_measure_device {
     /* Runs the batch and waits for it: its time in nanoseconds. */
     fp8r_status (*time)(void *user, const struct fp8r_recording *recording, int64_t *elapsed_ns);
     void (*forget)(void *user, struct fp8r_recording *recording);
-    int (*clock_mhz)(void *user); /* the clock as it is now; NULL where it cannot be read */
+    /* As they are now; NULL where they cannot be read. */
+    int (*clock_mhz)(void *user);
+    int (*power_watts)(void *user);
+    int (*temperature_celsius)(void *user);
+    void (*close)(void *user); /* NULL: nothing to close */
 };
 
-/* The CPU as such a device. */
+/* The device of these facts. is_graph: on a GPU, a batch is captured once and replayed; otherwise its calls are queued
+ * one by one. A CPU knows no graphs. Errors: UNSUPPORTED, OUT_OF_MEMORY, DEVICE. */
+fp8r_status fp8r_measure_device_init(const fp8r_device_facts *facts, bool is_graph,
+                                     struct fp8r_measure_device *device);
+void fp8r_measure_device_fini(struct fp8r_measure_device *device); /* zeroed: fine */
+
+/* Each kind's own. */
 void fp8r_measure_cpu_init(const fp8r_device_facts *facts, struct fp8r_measure_device *device);
+fp8r_status fp8r_measure_cuda_init(const fp8r_device_facts *facts, bool is_graph,
+                                   struct fp8r_measure_device *device);
 
 /* Memory of the machine that can still be had, in bytes; INT64_MAX where the system does not tell. */
 int64_t fp8r_host_available_bytes(void);

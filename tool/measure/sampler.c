@@ -9,9 +9,7 @@
 #include "measure/clock.h"
 #include "tool_status.h"
 
-/* A sample lasts at least this long: reading the clock costs tens of nanoseconds, waking threads a few
- * microseconds. */
-enum { SAMPLE_NS = 50000, BATCH_MAX = 4096 };
+enum { BATCH_MAX = 4096 };
 
 /* Who is to be called, for a recording. */
 struct fp8r_turn {
@@ -63,7 +61,8 @@ static fp8r_status call_turn(void *arg, void *stream)
 /* A recorded batch is the same calls each time, so it has to go through all sets itself. */
 static int64_t batch_of(const struct fp8r_sampler *sampler, double call_ns)
 {
-    int64_t wanted = call_ns > 0 ? (int64_t)ceil(fmin(SAMPLE_NS / call_ns, BATCH_MAX)) : BATCH_MAX;
+    double sample_ns = (double)sampler->device->sample_ns;
+    int64_t wanted = call_ns > 0 ? (int64_t)ceil(fmin(sample_ns / call_ns, BATCH_MAX)) : BATCH_MAX;
     wanted = fp8r_size_max(1, wanted);
     return sampler->device->records ? fp8r_size_round_up(wanted, fp8r_rotation_sets(sampler->rotation))
                                     : wanted;

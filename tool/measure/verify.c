@@ -5,7 +5,12 @@
  *  - the operands being random, a partial sum stays within |S| + 6 sqrt(sum P_k^2), and K independent
  * roundings of values of that size add up to no more than 6 sqrt(K) u times it (six deviations each). The
  * smaller of the two is the bound: the first is small for short sums, the second still notices one missing
- * term of thousands. Scales and bias then err by a few ulp of fp32, and both ends of the interval are rounded
+ * term of thousands.
+ *  - a tensor core adds 32 products at a time to the sum so far, all cut to 13 bits below the largest of them, towards
+ * zero. So K / 32 cuts of the sum, each half a step on average and mostly to one side, of a sum that is half of S on
+ * average and strays from that by less than 2 sqrt(sum P_k^2); and K cuts of products that may have either sign. When
+ * promoted, only 4 cuts add up, of sums of 128 products, and those of K / 128 sums may have either sign.
+ * Scales and bias then err by a few ulp of fp32, and both ends of the interval are rounded
  * to out's type. SPDX-License-Identifier: Apache-2.0 */
 #include "measure/verify.h"
 
@@ -29,12 +34,20 @@ const struct fp8r_verify_options fp8r_verify_defaults = {
 struct fp8r_verifier {
     fp8r_matmul matmul;
     double unit;
+    bool has_tensor_cores;
     struct fp8r_lines *lines;
     struct fp8r_place *places; /* NULL: the whole result */
     int64_t count;
     struct fp8r_expectation *expected; /* a chunk, or all of a sample */
     bool is_kept;
 };
+
+struct fp8r_verify_options fp8r_verify_options_of(const fp8r_device_facts *device)
+{
+    struct fp8r_verify_options options = fp8r_verify_defaults;
+    options.has_tensor_cores = device->kind == FP8R_DEVICE_CUDA;
+    return options;
+}
 
 void fp8r_verifier_destroy(struct fp8r_verifier *verifier)
 {
@@ -68,6 +81,7 @@ int fp8r_verifier_create(const fp8r_matmul *matmul, const struct fp8r_verify_opt
     if (!made) return fp8r_tool_error_memory(error, "verification");
     made->matmul = *matmul;
     made->unit = options->accumulate_unit;
+    made->has_tensor_cores = options->has_tensor_cores;
     int code = choose_places(made, options, error);
     int64_t room = made->places ? made->count : CHUNK;
     if (code == FP8R_EXIT_GOOD) {
@@ -120,6 +134,16 @@ static struct fp8r_expectation around(double exact, double error, int32_t dtype)
                                      .is_nan = isnan(exact)};
 }
 
+/* See above. A cut of a product is uniform over one step: a deviation of 0.3 steps. */
+static double tensor_core_bound(const struct fp8r_sums *sums, double k, bool promotes)
+{
+    const double step = 0x1p-13, cuts = ceil(k / 32), deviation = sqrt(sums->squares), sum = fabs(sums->sum);
+    if (!promotes)
+        return step * (cuts * (sum / 2 + deviation) + DEVIATIONS * 0.3 * sqrt(k) * (sum + 2 * deviation));
+    const double parts = ceil(k / 128), part = deviation / sqrt(parts) + sum / parts;
+    return step * DEVIATIONS * sqrt(parts) * (4 * part + 0.3 * sqrt(fmin(k, 128)) * 2 * part);
+}
+
 static double accumulate_bound(const struct fp8r_sums *sums, double unit, double k)
 {
     double strict = k * unit * sums->magnitudes;
@@ -137,7 +161,10 @@ static struct fp8r_expectation expect(struct fp8r_verifier *verifier, const stru
     fp8r_lines_multiply(verifier->lines, place, &sums);
     double scale = value_at(&matmul->scale_b, place, 1) * value_at(&matmul->scale_a, place, sums.row_scale);
     double scaled = sums.sum * scale, exact = scaled + bias;
-    double error = accumulate_bound(&sums, verifier->unit, k) * fabs(scale);
+    double error = accumulate_bound(&sums, verifier->unit, k);
+    if (verifier->has_tensor_cores)
+        error += tensor_core_bound(&sums, k, matmul->accumulation == FP8R_ACCUMULATE_PRECISE);
+    error *= fabs(scale);
     error += FLT_EPSILON / 2 * (2 * fabs(scaled) + fabs(exact)) * 1.01; /* three roundings of the epilogue */
     error += 4 * (double)FLT_TRUE_MIN;
     return around(exact, error, matmul->out.dtype);

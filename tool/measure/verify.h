@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <fp8route/fp8route.h>
+#include <fp8route/backend.h>
 
 #include "tool_error.h"
 
@@ -17,10 +17,14 @@ struct fp8r_verify_options {
     int64_t whole_limit;     /* the whole result is checked up to this many operations (2 B M N K) */
     int64_t sample_elements; /* at least this many otherwise */
     double accumulate_unit;  /* largest relative error of one addition: 2^-24 for fp32 */
+    bool has_tensor_cores;   /* sums of 8-bit products are kept to 13 bits: a bound of their own */
 };
 
 /* 2e9 operations, 4096 elements, fp32. */
 extern const struct fp8r_verify_options fp8r_verify_defaults;
+
+/* The same for what a device computes with. */
+struct fp8r_verify_options fp8r_verify_options_of(const fp8r_device_facts *device);
 
 /* What is expected of one element: anything from low to high, or NaN. */
 struct fp8r_expectation {

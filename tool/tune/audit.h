@@ -21,6 +21,7 @@ struct fp8r_audit_question {
 struct fp8r_audit_questions {
     struct fp8r_audit_question *items;
     size_t count, capacity;
+    int mode; /* FP8R_MODE_* of keys made from problems */
 };
 
 /* A zeroed question at the end; NULL when out of memory. */

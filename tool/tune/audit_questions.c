@@ -20,7 +20,7 @@ struct fp8r_audit_question *fp8r_audit_questions_add(struct fp8r_audit_questions
 void fp8r_audit_questions_fini(struct fp8r_audit_questions *questions)
 {
     free(questions->items);
-    *questions = (struct fp8r_audit_questions){0};
+    *questions = (struct fp8r_audit_questions){.mode = questions->mode};
 }
 
 /* Adds it with the picker's answer; nothing where a list has none. */
@@ -81,7 +81,7 @@ int fp8r_audit_ask_list(struct fp8r_audit_questions *questions, const struct fp8
             code = fp8r_tool_status(error, fp8r_product_init(&matmul, FP8R_DATA_IGNORED, &product));
         if (code != FP8R_EXIT_GOOD) break;
         asked.m = product.problem.m;
-        fp8r_key_init(&product.problem, FP8R_MODE_EAGER, &asked.key);
+        fp8r_key_init(&product.problem, questions->mode, &asked.key);
         code = fp8r_tool_status(error, fp8r_family_format(&asked.key, asked.family, sizeof asked.family));
         if (code == FP8R_EXIT_GOOD) code = ask(questions, picker, false, &asked, error);
     }

@@ -87,7 +87,7 @@ int fp8r_families_add(struct fp8r_tune_families *families, const char *text, str
     struct fp8r_tune_family *family = NULL;
     if (!complete(text, completed, sizeof completed))
         return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "the family \"%.40s...\" is too long", text);
-    int code = fp8r_tool_status(error, fp8r_family_parse(completed, FP8R_MODE_EAGER, &key));
+    int code = fp8r_tool_status(error, fp8r_family_parse(completed, families->mode, &key));
     if (code != FP8R_EXIT_GOOD) return code;
     if (key.batch == 0 || key.n == 0 || key.k == 0)
         return fp8r_tool_error_set(error, FP8R_EXIT_USAGE,
@@ -109,7 +109,7 @@ int fp8r_families_add_problem(struct fp8r_tune_families *families, const char *t
     if (fp8r_problem_is_empty(&product.problem) || product.problem.k == 0)
         return fp8r_tool_error_set(error, FP8R_EXIT_USAGE,
                                    "%.60s multiplies nothing: sizes must be at least 1", text);
-    fp8r_key_init(&product.problem, FP8R_MODE_EAGER, &key);
+    fp8r_key_init(&product.problem, families->mode, &key);
     code = add_key(families, &key, &family, error);
     return code == FP8R_EXIT_GOOD ? add_m(family, product.problem.m, error) : code;
 }

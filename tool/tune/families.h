@@ -21,6 +21,7 @@ struct fp8r_tune_family {
 struct fp8r_tune_families {
     struct fp8r_tune_family *items;
     size_t count, capacity;
+    int mode; /* FP8R_MODE_* of their keys */
 };
 
 /* A family: "NxK[:option]...", or "[B*]MxNxK[:option]..." with the letter M. Adds nothing where it is there

@@ -81,14 +81,15 @@ void fp8r_machine_facts(const fp8r_context *context, struct fp8r_route_file *fil
     fp8r_machine_fact(file, "fp8route", text);
 }
 
-int fp8r_machine_header(const fp8r_context *context, bool is_cold, struct fp8r_route_file *header,
+int fp8r_machine_header(const fp8r_context *context, int mode, bool is_cold, struct fp8r_route_file *header,
                         struct fp8r_tool_error *error)
 {
     const struct fp8r_device_facts *facts = fp8r_context_device(context);
     char text[32];
-    *header = (struct fp8r_route_file){.mode = FP8R_MODE_EAGER, .is_cold = is_cold};
+    *header = (struct fp8r_route_file){.mode = mode, .is_cold = is_cold};
     fp8r_machine_facts(context, header);
-    double gbs = is_cold ? fp8r_read_speed_gbs(4 * facts->last_level_bytes, facts->threads) : 0;
+    bool is_read = is_cold && facts->kind == FP8R_DEVICE_CPU; /* a GPU's is in its identity */
+    double gbs = is_read ? fp8r_read_speed_gbs(4 * facts->last_level_bytes, facts->threads) : 0;
     if (gbs > 0) {
         snprintf(text, sizeof text, "%.1f", gbs);
         fp8r_machine_fact(header, "read_gbs", text);

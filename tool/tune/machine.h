@@ -26,9 +26,9 @@ int fp8r_machine_user_path(const fp8r_context *context, char path[FP8R_MACHINE_P
 void fp8r_machine_facts(const fp8r_context *context, struct fp8r_route_file *file);
 void fp8r_machine_fact(struct fp8r_route_file *file, const char *name, const char *value);
 
-/* The header of what is measured here, by the full protocol: identity and facts, and on cold operands the speed of memory,
- * which takes a moment to measure. Exit codes: INTERNAL when memory runs out. */
-int fp8r_machine_header(const fp8r_context *context, bool is_cold, struct fp8r_route_file *header,
+/* The header of what is measured here, by the full protocol: identity and facts, and for a CPU's cold operands the speed
+ * of memory, which takes a moment to measure. mode: FP8R_MODE_*. Exit codes: INTERNAL when memory runs out. */
+int fp8r_machine_header(const fp8r_context *context, int mode, bool is_cold, struct fp8r_route_file *header,
                         struct fp8r_tool_error *error);
 
 #endif

@@ -78,7 +78,7 @@ static void report_wrong(struct work *work, const struct fp8r_contest *contest, 
 static int run_race(struct work *work, struct fp8r_contest *contest, int fallback, int64_t start_ns,
                     struct fp8r_tool_error *error)
 {
-    struct fp8r_race race = {.verify = fp8r_verify_defaults,
+    struct fp8r_race race = {.verify = fp8r_verify_options_of(fp8r_context_device(work->quick->context)),
                              .rounds_min = ROUNDS_MIN,
                              .rounds_max = ROUNDS_MAX,
                              .behind_factor = behind_factor,
@@ -201,7 +201,7 @@ static bool is_member(const struct fp8r_tune_family *family, const fp8r_matmul *
     struct fp8r_product product;
     struct fp8r_key key;
     if (fp8r_product_init(member, FP8R_DATA_IGNORED, &product) != FP8R_OK) return false;
-    fp8r_key_init(&product.problem, FP8R_MODE_EAGER, &key);
+    fp8r_key_init(&product.problem, family->key.mode, &key);
     return fp8r_key_equal(&key, &family->key);
 }
 

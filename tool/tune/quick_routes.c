@@ -56,10 +56,10 @@ static int set_path(struct fp8r_quick_routes *routes, const fp8r_context *contex
     return FP8R_EXIT_GOOD;
 }
 
-int fp8r_quick_routes_open(struct fp8r_quick_routes *routes, const fp8r_context *context, const char *path,
-                           struct fp8r_tool_error *error)
+int fp8r_quick_routes_open(struct fp8r_quick_routes *routes, const fp8r_context *context, int mode,
+                           const char *path, struct fp8r_tool_error *error)
 {
-    *routes = (struct fp8r_quick_routes){.file = {.is_quick = true, .mode = FP8R_MODE_EAGER}};
+    *routes = (struct fp8r_quick_routes){.file = {.is_quick = true, .mode = mode}};
     fp8r_machine_facts(context, &routes->file);
     int code = set_path(routes, context, path, error);
     if (code == FP8R_EXIT_GOOD) code = fp8r_machine_identity(context, &routes->file.identity, error);

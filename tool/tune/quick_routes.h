@@ -13,10 +13,10 @@ struct fp8r_quick_routes {
     struct fp8r_table old;       /* what was there */
 };
 
-/* path: NULL for the user's file of this machine. Exit codes: USAGE (no home; a file of full measurements,
+/* mode: FP8R_MODE_*. path: NULL for the user's file of this machine. Exit codes: USAGE (no home; a file of full measurements,
  * which a quick tune does not touch), BAD_DATA (unreadable, or another machine's), INTERNAL. */
-int fp8r_quick_routes_open(struct fp8r_quick_routes *routes, const fp8r_context *context, const char *path,
-                           struct fp8r_tool_error *error);
+int fp8r_quick_routes_open(struct fp8r_quick_routes *routes, const fp8r_context *context, int mode,
+                           const char *path, struct fp8r_tool_error *error);
 
 /* The family's new entry replaces its old one. No points: nothing changes. Exit codes: INTERNAL. */
 int fp8r_quick_routes_add(struct fp8r_quick_routes *routes, const struct fp8r_tune_family *family,

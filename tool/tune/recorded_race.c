@@ -103,7 +103,7 @@ static int drop_wrong(struct race *race, int racer, struct fp8r_tool_error *erro
 /* Verifies and warms those that are to race. Who was dropped in an earlier run stays out. */
 static int enter_all(struct race *race, struct fp8r_tool_error *error)
 {
-    struct fp8r_verify_options options = fp8r_verify_defaults;
+    struct fp8r_verify_options options = fp8r_verify_options_of(fp8r_context_device(race->track->context));
     options.seed = race->rules->seed;
     options.sample_elements = SAMPLE_ELEMENTS;
     options.whole_limit = WHOLE_LIMIT;
@@ -125,19 +125,28 @@ static int enter_all(struct race *race, struct fp8r_tool_error *error)
     return FP8R_EXIT_GOOD;
 }
 
-/* What the sampler took since the last time, with the clock as it is now. */
+static int16_t read_state(const struct fp8r_measure_device *device, int (*read)(void *user))
+{
+    return read ? (int16_t)read(device->user) : 0;
+}
+
+/* What the sampler took since the last time, with the device as it is now. */
 static int record_round(struct race *race, struct fp8r_tool_error *error)
 {
     const struct fp8r_measure_device *device = race->track->device;
     const struct fp8r_sampler *sampler = &race->contest.sampler;
-    int mhz = device->clock_mhz ? device->clock_mhz(device->user) : 0;
+    const struct sample state = {.mhz = read_state(device, device->clock_mhz),
+                                 .watts = read_state(device, device->power_watts),
+                                 .celsius = read_state(device, device->temperature_celsius)};
     int code = FP8R_EXIT_GOOD;
     for (; race->recorded < sampler->sample_count && code == FP8R_EXIT_GOOD; race->recorded++) {
         const struct fp8r_sample *taken = &sampler->samples[race->recorded];
         struct sample sample = {.us = taken->us,
                                 .round = race->first_round + taken->round,
                                 .phase = (int16_t)race->rules->phase,
-                                .mhz = (int16_t)mhz};
+                                .mhz = state.mhz,
+                                .watts = state.watts,
+                                .celsius = state.celsius};
         code = record_sample(race->track->record, race->index, race->candidates[taken->contestant], &sample, error);
     }
     return code == FP8R_EXIT_GOOD ? record_flush(race->track->record, error) : code;

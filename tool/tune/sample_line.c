@@ -50,6 +50,16 @@ static bool take_us(const char **at, double *us)
     return *us > 0;
 }
 
+/* Both or neither: a CPU tells none of them. */
+static bool take_state(const char **at, struct sample_parts *parts)
+{
+    parts->watts = parts->celsius = 0;
+    if (!skip(at, ",\"watts\":"))
+        return true;
+    return take_number(at, INT16_MAX, &parts->watts) && skip(at, ",\"celsius\":") &&
+           take_number(at, INT16_MAX, &parts->celsius);
+}
+
 bool sample_line_take(const char *line, struct sample_parts *parts)
 {
     const char *at = line;
@@ -57,5 +67,6 @@ bool sample_line_take(const char *line, struct sample_parts *parts)
            skip(&at, ",\"candidate\":") && take_number(&at, SAMPLE_CANDIDATES_MAX, &parts->candidate) &&
            skip(&at, ",\"phase\":\"") && take_phase(&at, &parts->phase) && skip(&at, "\",\"round\":") &&
            take_number(&at, INT32_MAX, &parts->round) && skip(&at, ",\"us\":") && take_us(&at, &parts->us) &&
-           skip(&at, ",\"mhz\":") && take_number(&at, INT16_MAX, &parts->mhz) && strcmp(at, "}") == 0;
+           skip(&at, ",\"mhz\":") && take_number(&at, INT16_MAX, &parts->mhz) && take_state(&at, parts) &&
+           strcmp(at, "}") == 0;
 }

@@ -9,7 +9,8 @@
 enum { SAMPLE_CANDIDATES_MAX = 4096, SAMPLE_CASES_MAX = 1 << 24 };
 
 struct sample_parts {
-    int64_t number, candidate, round, mhz; /* number: of the case */
+    int64_t number, candidate, round; /* number: of the case */
+    int64_t mhz, watts, celsius;
     int phase;
     double us;
 };

@@ -22,7 +22,8 @@ struct sample {
     double us;
     int32_t run;   /* index into samples.runs */
     int32_t round; /* unique within a run, a case and a phase */
-    int16_t phase, mhz; /* the clock right after, 0 where it cannot be read */
+    int16_t phase;
+    int16_t mhz, watts, celsius; /* the device right after, 0 where it cannot be read */
 };
 
 struct sample_candidate {

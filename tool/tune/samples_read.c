@@ -58,7 +58,8 @@ static int add_sample(struct reader *reader, const char *line)
     struct sample_parts parts;
     struct sample_case *it;
     if (!sample_line_take(line, &parts))
-        return reject(reader, "a sample's fields: case, candidate, phase, round, us (six decimals, > 0), mhz");
+        return reject(reader, "a sample's fields: case, candidate, phase, round, us (six decimals, > 0), mhz, "
+                              "and of a GPU watts and celsius");
     struct sample_candidate *candidate = locate(reader, parts.number, parts.candidate, &it);
     if (!candidate)
         return reject(reader, "a case and a candidate that an earlier line of this run announced");
@@ -68,7 +69,9 @@ static int add_sample(struct reader *reader, const char *line)
                                                              .run = reader->run,
                                                              .round = (int32_t)parts.round,
                                                              .phase = (int16_t)parts.phase,
-                                                             .mhz = (int16_t)parts.mhz};
+                                                             .mhz = (int16_t)parts.mhz,
+                                                             .watts = (int16_t)parts.watts,
+                                                             .celsius = (int16_t)parts.celsius};
     return FP8R_EXIT_GOOD;
 }
 

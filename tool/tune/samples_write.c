@@ -139,11 +139,14 @@ int sample_writer_sample(struct sample_writer *writer, int number, int candidate
 {
     /* Written by hand: there are millions of these, and the reader knows this exact form. */
     long long picoseconds = (long long)(sample->us * 1e6 + 0.5);
+    char state[48] = ""; /* what only a GPU tells */
+    if (sample->watts > 0 || sample->celsius > 0)
+        snprintf(state, sizeof state, ",\"watts\":%d,\"celsius\":%d", (int)sample->watts, (int)sample->celsius);
     int written = fprintf(writer->file,
                           "{\"record\":\"sample\",\"case\":%d,\"candidate\":%d,\"phase\":\"%s\",\"round\":%d,\"us\":%lld.%06lld,"
-                          "\"mhz\":%d}\n",
+                          "\"mhz\":%d%s}\n",
                           number, candidate, sample_phase_name(sample->phase), (int)sample->round,
-                          picoseconds / 1000000, picoseconds % 1000000, (int)sample->mhz);
+                          picoseconds / 1000000, picoseconds % 1000000, (int)sample->mhz, state);
     return written > 0 ? FP8R_EXIT_GOOD : fail_io(writer, "cannot be written", error);
 }
 
