@@ -11,12 +11,15 @@ CONFIGURE = cmake -S . -G Ninja -DFP8R_WERROR=$(WERROR)
 # Without cmocka everything but the tests is built.
 tests_if_possible = $$(pkg-config --exists cmocka && echo ON || echo OFF)
 
-.PHONY: build demo test test-full bench install check-asan check-tsan check-includes check-abi abi-baseline fuzz \
+# The GPU rows need nvcc 13 or later.
+CUDA ?= $$(command -v nvcc >/dev/null && nvcc --version | grep -q 'release 1[3-9]' && echo ON || echo OFF)
+
+.PHONY: build demo test test-full test-gpu bench install check-asan check-tsan check-includes check-abi abi-baseline fuzz \
 	fuzz-coverage fuzz-planted test-aarch64 clean help
 
 build:
 	@scripts/packages build
-	$(CONFIGURE) -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DFP8R_TESTS=$(tests_if_possible)
+	$(CONFIGURE) -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DFP8R_CUDA=$(CUDA) -DFP8R_TESTS=$(tests_if_possible)
 	cmake --build $(BUILD)
 
 demo: build
@@ -25,7 +28,7 @@ demo: build
 # Everything that is due on every change.
 test:
 	@scripts/packages build test
-	$(CONFIGURE) -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DFP8R_TESTS=ON
+	$(CONFIGURE) -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DFP8R_CUDA=$(CUDA) -DFP8R_TESTS=ON
 	cmake --build $(BUILD)
 	cd $(BUILD) && $(CTEST) -LE full
 
@@ -33,12 +36,19 @@ test:
 test-full: test
 	cd $(BUILD) && $(CTEST) -L full
 
+# What runs on a GPU; each program says so where there is none.
+test-gpu:
+	@scripts/packages build test
+	$(CONFIGURE) -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DFP8R_CUDA=ON -DFP8R_TESTS=ON
+	cmake --build $(BUILD)
+	cd $(BUILD) && ctest --output-on-failure -L gpu
+
 bench: build
 	cmake --build $(BUILD) --target bench
 
 install:
 	@scripts/packages build
-	$(CONFIGURE) -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DFP8R_TESTS=$(tests_if_possible)
+	$(CONFIGURE) -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DFP8R_CUDA=$(CUDA) -DFP8R_TESTS=$(tests_if_possible)
 	cmake --build $(BUILD)
 	DESTDIR=$(DESTDIR) cmake --install $(BUILD)
 
@@ -89,6 +99,7 @@ help:
 	@echo 'make               build the library and the program into $(BUILD)/'
 	@echo 'make demo          build, tune a few real layers, show what is chosen and why, draw a report'
 	@echo 'make test          build and run the tests;  make test-full: the slow ones, too'
+	@echo 'make test-gpu      the tests that need a GPU (nvcc 13 or later)'
 	@echo 'make bench         measure every bar of the CPU backends'
 	@echo 'make install       PREFIX=/usr/local DESTDIR='
 	@echo 'make check-asan    tests under the address and undefined-behaviour sanitizers'
