@@ -167,13 +167,18 @@ void fp8r_cuda_leave(const struct fp8r_cuda_guard *guard)
 fp8r_status fp8r_cuda_stream_read(void *stream, struct fp8r_stream_facts *facts)
 {
     enum cudaStreamCaptureStatus capture;
-    unsigned long long id;
+    unsigned long long id = 0;
     cudaError_t error = cudaStreamIsCapturing(stream, &capture);
     if (error != cudaSuccess) return fp8r_cuda_fail("cudaStreamIsCapturing", error);
     if (capture == cudaStreamCaptureStatusInvalidated)
         return fp8r_fail(FP8R_ERROR_DEVICE, "stream: its capture has been invalidated by an earlier call; end it first");
-    error = cudaStreamGetId(stream, &id);
-    if (error != cudaSuccess) return fp8r_cuda_fail("cudaStreamGetId", error);
+    if (capture == cudaStreamCaptureStatusNone) {
+        int mode = 0; /* another stream may be capturing in the strictest mode */
+        fp8r_cuda_capture_relax(&mode);
+        error = cudaStreamGetId(stream, &id);
+        fp8r_cuda_capture_relax(&mode);
+        if (error != cudaSuccess) return fp8r_cuda_fail("cudaStreamGetId", error);
+    }
     *facts = (struct fp8r_stream_facts){.id = id, .is_capturing = capture == cudaStreamCaptureStatusActive};
     return FP8R_OK;
 }

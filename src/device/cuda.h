@@ -39,9 +39,10 @@ struct fp8r_cuda_guard {
 fp8r_status fp8r_cuda_enter(const struct fp8r_cuda *cuda, struct fp8r_cuda_guard *guard);
 void fp8r_cuda_leave(const struct fp8r_cuda_guard *guard);
 
-/* What a call needs to know about its stream, NULL being the legacy default stream. An id is never used twice. */
+/* What a call needs to know about its stream, NULL being the legacy default stream. An id is never used twice; a stream
+ * that is capturing does not tell its. */
 struct fp8r_stream_facts {
-    uint64_t id;
+    uint64_t id; /* 0 while capturing */
     bool is_capturing;
 };
 fp8r_status fp8r_cuda_stream_read(void *stream, struct fp8r_stream_facts *facts);

@@ -12,6 +12,22 @@
 
 enum { GUARD_BYTES = 1024, ALIGN_BYTES = 256, PARTS = FP8R_INPUT_COUNT + 1, WORKSPACE = FP8R_INPUT_COUNT };
 
+static void *alignment_of(const void *data)
+{
+    uintptr_t behind = (uintptr_t)data % ALIGN_BYTES;
+    return data ? (void *)(behind ? behind & (~behind + 1) : ALIGN_BYTES) : NULL;
+}
+
+fp8r_matmul fp8r_remote_matmul(const fp8r_matmul *matmul)
+{
+    fp8r_matmul remote = *matmul;
+    fp8r_matrix *const matrices[] = {&remote.a,       &remote.b,       &remote.out,
+                                     &remote.scale_a, &remote.scale_b, &remote.bias};
+    for (int i = 0; i < FP8R_INPUT_COUNT; i++)
+        matrices[i]->data = alignment_of(matrices[i]->data);
+    return remote;
+}
+
 struct block {
     const fp8r_plan *plan;
     fp8r_pointers pointers; /* on the device */

@@ -7,6 +7,9 @@
 
 #include "measure/measure_device.h"
 
+/* The product with its operands' alignments in place of their addresses, which mean nothing on the device. */
+fp8r_matmul fp8r_remote_matmul(const fp8r_matmul *matmul);
+
 /* Runs it `calls` times in a row, and fetches out, gaps included. elapsed_ns, where not NULL: of all calls by the
  * device's clock, after as many that were not timed. Each operand keeps its alignment; the workspace is poison at first.
  * Errors: the run's, OUT_OF_MEMORY, DEVICE; DEVICE also where an operand or memory beside one was written. */

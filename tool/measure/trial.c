@@ -11,7 +11,9 @@ fp8r_status fp8r_trial_create(fp8r_context *context, const fp8r_matmul *matmul, 
                               enum fp8r_guard guard, struct fp8r_trial *trial)
 {
     *trial = (struct fp8r_trial){0};
-    fp8r_status status = fp8r_plan_create(context, matmul, backend, &trial->plan);
+    const bool is_remote = fp8r_context_device(context)->kind != FP8R_DEVICE_CPU;
+    const fp8r_matmul elsewhere = fp8r_remote_matmul(matmul);
+    fp8r_status status = fp8r_plan_create(context, is_remote ? &elsewhere : matmul, backend, &trial->plan);
     if (status != FP8R_OK) return status;
     status = fp8r_measure_device_init(fp8r_context_device(context), false, &trial->device);
     if (status == FP8R_OK &&
