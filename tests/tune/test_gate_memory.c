@@ -10,44 +10,9 @@
 
 #include <cmocka.h>
 
+#include "support/refusal.h"
 #include "tune/compare.h"
 #include "tune/gate.h"
-
-static long allocations_left = -1; /* negative: all succeed */
-
-void *__real_malloc(size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__real_realloc(void *memory, size_t bytes);
-void *__wrap_realloc(void *memory, size_t bytes);
-void *__real_aligned_alloc(size_t alignment, size_t bytes);
-void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
-
-static bool refuses(void)
-{
-    return allocations_left >= 0 && allocations_left-- == 0;
-}
-
-void *__wrap_malloc(size_t bytes)
-{
-    return refuses() ? NULL : __real_malloc(bytes);
-}
-
-void *__wrap_calloc(size_t count, size_t bytes)
-{
-    return refuses() ? NULL : __real_calloc(count, bytes);
-}
-
-void *__wrap_realloc(void *memory, size_t bytes)
-{
-    return refuses() ? NULL : __real_realloc(memory, bytes);
-}
-
-void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
-{
-    return refuses() ? NULL : __real_aligned_alloc(alignment, bytes);
-}
 
 static fp8r_context *context;
 static struct fp8r_measure_device device;
