@@ -6,20 +6,20 @@ BUILD ?= build
 WERROR ?= OFF
 FUZZ_SECONDS ?= 10
 CTEST = ctest --output-on-failure -j $$(nproc)
-CONFIGURE = cmake -S . -G Ninja -DFP8R_WERROR=$(WERROR)
+# CUDA=OFF builds without the GPU rows; their kernels take some minutes. The checks that build anew leave them out.
+CUDA ?= $(if $(shell scripts/cuda_compiler),ON,OFF)
+CONFIGURE_HOST = cmake -S . -G Ninja -DFP8R_WERROR=$(WERROR)
+CONFIGURE = $(CONFIGURE_HOST) $(if $(filter ON,$(CUDA)),-DFP8R_CUDA=ON -DCMAKE_CUDA_COMPILER=$(shell scripts/cuda_compiler),-DFP8R_CUDA=OFF)
 
 # Without cmocka everything but the tests is built.
 tests_if_possible = $$(pkg-config --exists cmocka && echo ON || echo OFF)
-
-# The GPU rows need nvcc 13 or later.
-CUDA ?= $$(command -v nvcc >/dev/null && nvcc --version | grep -q 'release 1[3-9]' && echo ON || echo OFF)
 
 .PHONY: build demo test test-full test-gpu bench install check-asan check-tsan check-includes check-abi abi-baseline fuzz \
 	fuzz-coverage fuzz-planted test-aarch64 clean help
 
 build:
 	@scripts/packages build
-	$(CONFIGURE) -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DFP8R_CUDA=$(CUDA) -DFP8R_TESTS=$(tests_if_possible)
+	$(CONFIGURE) -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DFP8R_TESTS=$(tests_if_possible)
 	cmake --build $(BUILD)
 
 demo: build
@@ -28,7 +28,7 @@ demo: build
 # Everything that is due on every change.
 test:
 	@scripts/packages build test
-	$(CONFIGURE) -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DFP8R_CUDA=$(CUDA) -DFP8R_TESTS=ON
+	$(CONFIGURE) -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DFP8R_TESTS=ON
 	cmake --build $(BUILD)
 	cd $(BUILD) && $(CTEST) -LE full
 
@@ -48,21 +48,21 @@ bench: build
 
 install:
 	@scripts/packages build
-	$(CONFIGURE) -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DFP8R_CUDA=$(CUDA) -DFP8R_TESTS=$(tests_if_possible)
+	$(CONFIGURE) -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DFP8R_TESTS=$(tests_if_possible)
 	cmake --build $(BUILD)
 	DESTDIR=$(DESTDIR) cmake --install $(BUILD)
 
 # Address and undefined-behaviour sanitizers. Tests that measure time or build other programs are left out.
 check-asan:
 	@scripts/packages build test
-	$(CONFIGURE) -B build-asan -DFP8R_SANITIZE=address,undefined
+	$(CONFIGURE_HOST) -B build-asan -DFP8R_SANITIZE=address,undefined
 	cmake --build build-asan
 	cd build-asan && $(CTEST) -LE 'full|timing|script'
 
 # The thread sanitizer, on the tests in which threads meet.
 check-tsan:
 	@scripts/packages build test
-	$(CONFIGURE) -B build-tsan -DFP8R_SANITIZE=thread
+	$(CONFIGURE_HOST) -B build-tsan -DFP8R_SANITIZE=thread
 	cmake --build build-tsan
 	cd build-tsan && $(CTEST) -L threads
 
