@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/plan.h"
+#include "backend/steps.h"
 #include "base/sha256.h"
 #include "base/status.h"
 #include "device/cuda.h"
@@ -131,15 +132,16 @@ static void open_trace(struct fp8r_context *context)
         fp8r_log_line(&context->log, FP8R_LOG_WARNING, "%s", fp8r_last_error());
 }
 
-/* A row's probe may ask the GPU itself. */
+/* A row's probe may ask the GPU itself, and so do the steps beside products. */
 static fp8r_status gate(struct fp8r_context *context)
 {
     struct fp8r_cuda_guard guard = {0};
     if (context->cuda)
         FP8R_TRY(fp8r_cuda_enter(context->cuda, &guard));
     fp8r_registry_gate(&context->registry, &context->device, context->environment.deny, true);
+    const fp8r_status status = context->cuda ? fp8r_step_load(&context->device) : FP8R_OK;
     fp8r_cuda_leave(&guard);
-    return FP8R_OK;
+    return status;
 }
 
 static fp8r_status fill(struct fp8r_context *context, fp8r_device device, const fp8r_context_options *options)

@@ -6,6 +6,9 @@
 
 #include <fp8route/backend.h>
 
+/* Makes them ready: a kernel cannot be loaded while a stream captures. Errors: DEVICE. */
+fp8r_status fp8r_step_load(const fp8r_device_facts *device);
+
 /* As fp8r_quantize and fp8r_dequantize, of arguments that were checked and are not empty. Errors: DEVICE. */
 fp8r_status fp8r_step_quantize(const fp8r_device_facts *device, const fp8r_matrix *in, const fp8r_matrix *out,
                                const fp8r_matrix *scale, int32_t scaling, void *stream);

@@ -8,6 +8,12 @@ static fp8r_status absent(void)
     return fp8r_fail(FP8R_ERROR_UNSUPPORTED, "this build of fp8route holds no CUDA code");
 }
 
+fp8r_status fp8r_step_load(const fp8r_device_facts *device)
+{
+    (void)device;
+    return absent();
+}
+
 fp8r_status fp8r_step_quantize(const fp8r_device_facts *device, const fp8r_matrix *in, const fp8r_matrix *out,
                                const fp8r_matrix *scale, int32_t scaling, void *stream)
 {

@@ -6,6 +6,7 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime_api.h>
 
+#include "backend/cuda/launch.h"
 #include "device/cuda.h"
 
 enum { THREADS = 256, BLOCKS_MOST = 4096 };
@@ -44,6 +45,11 @@ static __global__ void fill(const __grid_constant__ fill_args args)
             args.bias ? load(args.bias, batch * args.bias_batch + col * args.bias_col, args.bias_dtype) : 0.0f;
         store(args.out, batch * args.out_batch + row * args.out_row + col * args.out_col, args.out_dtype, value);
     }
+}
+
+fp8r_status fp8r_cuda_fill_load(void)
+{
+    return fp8r_cuda_load((const void *)fill, 0);
 }
 
 fp8r_status fp8r_cuda_fill(const fp8r_problem *problem, const fp8r_pointers *pointers, void *stream)

@@ -9,6 +9,9 @@
 extern "C" {
 #endif
 
+/* Loads the kernel on the current device. Errors: DEVICE. */
+fp8r_status fp8r_cuda_fill_load(void);
+
 /* out becomes the bias, or zeros: any layout, nothing else is written. Queued on the stream. Errors: DEVICE. */
 fp8r_status fp8r_cuda_fill(const fp8r_problem *problem, const fp8r_pointers *pointers, void *stream);
 
