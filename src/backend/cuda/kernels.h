@@ -8,7 +8,7 @@ extern "C" {
 
 /* Blocks of K a wide tile keeps in shared memory: what a multiprocessor waits for a block hides behind the
  * others, and two, or four, tiles fit on one with 164 KB or more. */
-enum { FP8R_CUDA_STAGES_128 = 3, FP8R_CUDA_STAGES_64 = 3 };
+enum { FP8R_CUDA_STAGES_128 = 5, FP8R_CUDA_STAGES_64 = 6 };
 
 /* 128 threads a block; tile: 128 x 128 or 64 x 64. */
 const void *fp8r_cuda_wide(int tile);
