@@ -171,6 +171,14 @@ static void convert(const struct job *job, const struct buffer buffers[BUFFERS])
     if (on_cpu != FP8R_OK || on_gpu != FP8R_OK) fail_msg("%s: %s", job->name, fp8r_last_error());
 }
 
+static void drop(struct buffer *buffer)
+{
+    free(buffer->start);
+    free(buffer->host);
+    free(buffer->fetched);
+    gpu_check("cudaFree", cudaFree(buffer->device));
+}
+
 static void run(const struct job *job)
 {
     struct buffer buffers[BUFFERS] = {{.offset_bytes = 0}};
@@ -192,12 +200,8 @@ static void run(const struct job *job)
     compare(&buffers[IN], job, "in");
     if (buffers[SCALE].start) compare(&buffers[SCALE], job, "scale");
     runs++;
-    for (int i = 0; i < BUFFERS; i++) {
-        free(buffers[i].start);
-        free(buffers[i].host);
-        free(buffers[i].fetched);
-        gpu_check("cudaFree", cudaFree(buffers[i].device));
-    }
+    for (int i = 0; i < BUFFERS; i++)
+        drop(&buffers[i]);
 }
 
 static const struct {
