@@ -163,6 +163,12 @@ last="audit, interrupted"
 [ "$code" -eq 75 ] || fail "interrupted: exit code $code"
 complains 'every sample is in interrupted'
 grep -q '"phase":"audit"' interrupted/audit.jsonl || fail "nothing was kept"
+# a budget that ends in the middle: what was judged is good, and nothing is claimed of the rest
+expect 0 audit --rule 'm >= 16' --then steady --else brisk --family 96x96 --m 1 --warm --plugin "$plugin" --samples part
+expect 3 audit --rule 'm >= 16' --then steady --else brisk --family 96x96 --m 1,2,4 --warm --plugin "$plugin" --samples part \
+    --budget 0.001s
+says '^verdict: inconclusive'
+says 'with 2 problems to go'
 # a used-up budget: nothing is begun any more, and nothing is claimed
 expect 4 audit --rule 'm < 0' --then steady --else brisk --family 96x96 --m 1,2 --warm --plugin "$plugin" \
     --samples budget --budget 0.001s

@@ -148,6 +148,24 @@ static void dropped_far_behind(void **state)
     free_case(&it);
 }
 
+/* The machine disturbed the one round that both were in: the medians of all that each has count. */
+static void one_disturbed_round_condemns_nobody(void **state)
+{
+    (void)state;
+    struct sample_case it;
+    setup_case(&it, 2, three);
+    add_rounds(&it, SAMPLE_GRID, 0, 1, (const double[]){9000, 900}, 0);
+    add_rounds(&it, SAMPLE_GRID, 1, 30, (const double[]){100, 0}, 0.001);
+    (void)snprintf(it.candidates[1].dropped, sizeof it.candidates[1].dropped, "9.0x behind");
+    struct fp8r_audit_result result = judged(&it, "cpu", "", 1000);
+    assert_int_equal(result.verdict, FP8R_AUDIT_FINE);
+    assert_true(result.is_settled && result.ratio < 0.2 && result.low == 0 && isinf(result.high));
+    result = judged(&it, "blas", "", 1000);
+    assert_int_equal(result.verdict, FP8R_AUDIT_LOST);
+    assert_true(result.ratio > 8.9 && result.ratio < 9.1 && fabs(result.regret - (result.ratio - 1)) < 1e-9);
+    free_case(&it);
+}
+
 /* A backend's name: the default where it is its own, otherwise its fastest, and that is said. */
 static void names_of_backends(void **state)
 {
@@ -289,7 +307,7 @@ static void sums_and_stretches(void **state)
     assert_string_equal(first->other, "cpu:skinny");
     assert_true(audit.stretches[1].m_first == 64 && audit.stretches[1].right_before == 8 &&
                 audit.stretches[1].right_after == 0);
-    assert_int_equal(fp8r_audit_exit(&audit), FP8R_EXIT_FAILED);
+    assert_int_equal(fp8r_audit_exit(&audit, 0), FP8R_EXIT_FAILED);
     fp8r_audit_fini(&audit);
     for (size_t i = 0; i < questions.count;
          i++) /* the other answer everywhere: right but where blas is twice as fast */
@@ -306,16 +324,17 @@ static void exit_codes(void **state)
 {
     (void)state;
     struct fp8r_audit audit = {.judged = 20};
-    assert_int_equal(fp8r_audit_exit(&(struct fp8r_audit){0}), FP8R_EXIT_UNMEASURED);
-    assert_int_equal(fp8r_audit_exit(&audit), FP8R_EXIT_GOOD);
+    assert_int_equal(fp8r_audit_exit(&(struct fp8r_audit){0}, 0), FP8R_EXIT_UNMEASURED);
+    assert_int_equal(fp8r_audit_exit(&audit, 0), FP8R_EXIT_GOOD);
+    assert_int_equal(fp8r_audit_exit(&audit, 100), FP8R_EXIT_INCONCLUSIVE);
     audit.verdicts[FP8R_AUDIT_OPEN] = 2;
-    assert_int_equal(fp8r_audit_exit(&audit), FP8R_EXIT_GOOD);
+    assert_int_equal(fp8r_audit_exit(&audit, 0), FP8R_EXIT_GOOD);
     audit.verdicts[FP8R_AUDIT_REFUSED] = 1;
-    assert_int_equal(fp8r_audit_exit(&audit), FP8R_EXIT_UNMEASURED);
+    assert_int_equal(fp8r_audit_exit(&audit, 0), FP8R_EXIT_UNMEASURED);
     audit.verdicts[FP8R_AUDIT_OPEN] = 3;
-    assert_int_equal(fp8r_audit_exit(&audit), FP8R_EXIT_INCONCLUSIVE);
+    assert_int_equal(fp8r_audit_exit(&audit, 0), FP8R_EXIT_INCONCLUSIVE);
     audit.verdicts[FP8R_AUDIT_WRONG] = 1;
-    assert_int_equal(fp8r_audit_exit(&audit), FP8R_EXIT_FAILED);
+    assert_int_equal(fp8r_audit_exit(&audit, 0), FP8R_EXIT_FAILED);
 }
 
 static void rules_pick(void **state)
@@ -345,6 +364,7 @@ int main(void)
                                        cmocka_unit_test(noise_leaves_it_open),
                                        cmocka_unit_test(few_pairs),
                                        cmocka_unit_test(dropped_far_behind),
+                                       cmocka_unit_test(one_disturbed_round_condemns_nobody),
                                        cmocka_unit_test(names_of_backends),
                                        cmocka_unit_test(wrong_and_missing),
                                        cmocka_unit_test(hostile_times),

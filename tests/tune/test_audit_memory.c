@@ -61,7 +61,7 @@ static int audit_rule(struct fp8r_tool_error *error)
     int code = fp8r_picker_init_rule(&picker, "m >= 8", "blas", "cpu", error);
     if (code == FP8R_EXIT_GOOD) code = fp8r_audit_ask_samples(&questions, &picker, true, &samples, 0, error);
     if (code == FP8R_EXIT_GOOD) code = fp8r_audit_init(&audit, &rules, &samples, 0, &questions, error);
-    if (code == FP8R_EXIT_GOOD) assert_int_equal(fp8r_audit_exit(&audit), FP8R_EXIT_GOOD);
+    if (code == FP8R_EXIT_GOOD) assert_int_equal(fp8r_audit_exit(&audit, 0), FP8R_EXIT_GOOD);
     fp8r_audit_fini(&audit);
     fp8r_audit_questions_fini(&questions);
     fp8r_picker_fini(&picker);

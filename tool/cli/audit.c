@@ -96,7 +96,7 @@ static int audit_machine(struct audit_findings *findings, const struct samples *
     rules.comparisons = (int)part->questions.count * most_alternatives(samples, findings->is_only);
     code = fp8r_audit_init(&part->audit, &rules, samples, machine, &part->questions, error);
     if (code == FP8R_EXIT_GOOD)
-        findings->exit_code = fp8r_exit_worse(findings->exit_code, fp8r_audit_exit(&part->audit));
+        findings->exit_code = fp8r_exit_worse(findings->exit_code, fp8r_audit_exit(&part->audit, 0));
     return code;
 }
 

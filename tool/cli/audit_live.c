@@ -179,7 +179,7 @@ static int measure(struct audit_live_session *session, const struct audit_argume
     if (code == FP8R_EXIT_GOOD)
         code = fp8r_audit_init(&part->audit, &live.rules, &session->record.samples, session->record.machine,
                                &part->questions, error);
-    if (code == FP8R_EXIT_GOOD) findings->exit_code = fp8r_audit_exit(&part->audit);
+    if (code == FP8R_EXIT_GOOD) findings->exit_code = fp8r_audit_exit(&part->audit, live.left);
     return code;
 }
 

@@ -146,7 +146,7 @@ static void print_verdict(const struct audit_findings *findings)
     } texts[] = {{FP8R_EXIT_GOOD, "no significant loss above the margin"},
                  {FP8R_EXIT_FAILED, "it loses significantly more than the margin"},
                  {FP8R_EXIT_INCONCLUSIVE,
-                  "inconclusive: more than a tenth of the problems look lost, within the noise"},
+                  "inconclusive: more than a tenth of the problems look lost within the noise, or were not begun"},
                  {FP8R_EXIT_UNMEASURED,
                   "could not be measured everywhere: picks were refused, or nothing was judged"}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)

@@ -1,5 +1,6 @@
 /* fp8route fit: the shortest rule that measurements allow.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -101,8 +102,8 @@ static void set_problem(struct fp8r_output *output, json_t *object, const struct
     fp8r_output_set(output, object, "then_us", json_real(one->then_us));
     fp8r_output_set(output, object, "else_us", json_real(one->else_us));
     fp8r_output_set(output, object, "else_over_then", json_real(origin->ratio));
-    fp8r_output_set(output, object, "else_over_then_low", json_real(origin->low));
-    fp8r_output_set(output, object, "else_over_then_high", json_real(origin->high));
+    fp8r_output_set(output, object, "else_over_then_low", origin->low > 0 ? json_real(origin->low) : json_null());
+    fp8r_output_set(output, object, "else_over_then_high", isfinite(origin->high) ? json_real(origin->high) : json_null());
 }
 
 static int print_json(const struct fp8r_fit_story *story, const char *out_dir, struct fp8r_tool_error *error)

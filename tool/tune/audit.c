@@ -141,10 +141,11 @@ void fp8r_audit_fini(struct fp8r_audit *audit)
     *audit = (struct fp8r_audit){0};
 }
 
-int fp8r_audit_exit(const struct fp8r_audit *audit)
+int fp8r_audit_exit(const struct fp8r_audit *audit, size_t left)
 {
+    size_t open = audit->verdicts[FP8R_AUDIT_OPEN] + left;
     if (audit->verdicts[FP8R_AUDIT_LOST] + audit->verdicts[FP8R_AUDIT_WRONG] > 0) return FP8R_EXIT_FAILED;
-    if ((double)audit->verdicts[FP8R_AUDIT_OPEN] > open_share_most * (double)audit->judged)
+    if (audit->judged > 0 && (double)open > open_share_most * (double)(audit->judged + left))
         return FP8R_EXIT_INCONCLUSIVE;
     return audit->judged == 0 || audit->verdicts[FP8R_AUDIT_REFUSED] > 0 ? FP8R_EXIT_UNMEASURED
                                                                          : FP8R_EXIT_GOOD;

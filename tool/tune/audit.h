@@ -109,8 +109,8 @@ int fp8r_audit_init(struct fp8r_audit *audit, const struct fp8r_audit_rules *rul
                     struct fp8r_tool_error *error);
 void fp8r_audit_fini(struct fp8r_audit *audit);
 
-/* FAILED where anything is lost or wrong; INCONCLUSIVE where more than a tenth of the judged problems are
- * open; UNMEASURED where nothing was judged or a pick was refused; GOOD. */
-int fp8r_audit_exit(const struct fp8r_audit *audit);
+/* FAILED where anything is lost or wrong; INCONCLUSIVE where more than a tenth of the problems are open, or among the
+ * `left` ones that were not begun; UNMEASURED where nothing was judged or a pick was refused; GOOD. */
+int fp8r_audit_exit(const struct fp8r_audit *audit, size_t left);
 
 #endif

@@ -117,20 +117,25 @@ struct comparison {
     struct fp8r_paired_result pairs;
 };
 
-/* The pick was dropped after a round or two, far behind: of measurements already taken no pairs follow. */
-static void compare_dropped(struct judge *judge, struct comparison *comparison)
+/* One of the two was dropped after a few rounds, far behind the best. A sample that the machine disturbed weighs too much
+ * in so few pairs, so that the medians of all that each has are compared; there is no interval. */
+static void compare_dropped(struct judge *judge, int pick, struct comparison *comparison)
 {
-    size_t count = (size_t)comparison->pairs.pairs;
-    comparison->pairs.low = judge->ratios[0];
-    comparison->pairs.high = judge->ratios[count - 1];
-    comparison->is_settled = judge->rules->phase != SAMPLE_AUDIT; /* an audit can race it again */
-    comparison->verdict = judge->ratios[0] > 1 + judge->rules->margin ? FP8R_AUDIT_LOST : FP8R_AUDIT_OPEN;
+    bool pick_is_behind = fp8r_candidate_is_behind(&judge->it->candidates[pick]);
+    bool other_is_behind = fp8r_candidate_is_behind(&judge->it->candidates[comparison->other]);
+    comparison->pairs.ratio = median_us(judge, pick);
+    comparison->pairs.ratio /= median_us(judge, comparison->other);
+    bool looks_lost = comparison->pairs.ratio > 1 + judge->rules->margin;
+    comparison->verdict = !pick_is_behind || !looks_lost ? FP8R_AUDIT_FINE
+                          : other_is_behind              ? FP8R_AUDIT_OPEN
+                                                         : FP8R_AUDIT_LOST;
+    /* An audit can race a dropped pick again; of measurements already taken no pairs follow. */
+    comparison->is_settled = !pick_is_behind || judge->rules->phase != SAMPLE_AUDIT;
 }
 
 /* Fewer pairs than the first look asks for: a single interval, at the same split error. */
-static void compare_few(struct judge *judge, int pick, struct comparison *comparison)
+static void compare_few(struct judge *judge, struct comparison *comparison)
 {
-    const struct sample_case *it = judge->it;
     size_t count = (size_t)comparison->pairs.pairs;
     double limit = 1 + judge->rules->margin;
     double coverage = 1 - 2 * judge->sequential.options.error / (double)judge->sequential.options.candidates;
@@ -142,16 +147,14 @@ static void compare_few(struct judge *judge, int pick, struct comparison *compar
         comparison->pairs.low = split.interval.low;
         comparison->pairs.high = split.interval.high;
     }
-    if (fp8r_candidate_is_behind(&it->candidates[pick]) && split.median > limit) {
-        compare_dropped(judge, comparison);
-    } else if (comparison->pairs.low > limit) {
+    if (comparison->pairs.low > limit) {
         comparison->verdict =
             FP8R_AUDIT_LOST; /* of few that were taken once; who can goes on to the first look */
         comparison->is_settled = false;
     } else {
         bool surely = count >= FEW_PAIRS && single.coverage >= few_coverage && single.high < limit;
         comparison->verdict = split.median > limit ? FP8R_AUDIT_OPEN : FP8R_AUDIT_FINE;
-        comparison->is_settled = surely || fp8r_candidate_is_behind(&it->candidates[comparison->other]);
+        comparison->is_settled = surely;
     }
 }
 
@@ -185,7 +188,12 @@ static int compare(struct judge *judge, int pick, int other, struct comparison *
               isfinite(judge->pick_us[i] / judge->other_us[i])))
             return fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "%s: a time is not a positive number",
                                        judge->it->problem);
-    compare_few(judge, pick, comparison);
+    bool is_dropped = fp8r_candidate_is_behind(&judge->it->candidates[pick]) ||
+                      fp8r_candidate_is_behind(&judge->it->candidates[other]);
+    if (is_dropped && count < FEW_PAIRS)
+        compare_dropped(judge, pick, comparison);
+    else
+        compare_few(judge, comparison);
     return FP8R_EXIT_GOOD;
 }
 
@@ -194,6 +202,15 @@ static int severity(const struct comparison *comparison)
 {
     if (comparison->verdict == FP8R_AUDIT_LOST) return comparison->pairs.pairs >= FIRST_LOOK ? 3 : 2;
     return comparison->verdict == FP8R_AUDIT_OPEN;
+}
+
+/* What a pick loses that was dropped before there were enough rounds. */
+static double charge_dropped(struct judge *judge, int pick)
+{
+    double best_us = INFINITY;
+    for (int i = 0; i < judge->it->count; i++)
+        if (!fp8r_candidate_is_wrong(&judge->it->candidates[i])) best_us = fmin(best_us, median_us(judge, i));
+    return median_us(judge, pick) / best_us - 1;
 }
 
 /* Over rounds with everybody: a tune's grid where there is one, otherwise the audit's own. */
@@ -206,7 +223,11 @@ static int charge(struct judge *judge, int pick, double *charged, struct fp8r_to
         if (it->samples[i].phase == SAMPLE_GRID) phase = SAMPLE_GRID;
     if (phase == SAMPLE_PHASES) phase = SAMPLE_AUDIT;
     int code = regret_of(judge->it, phase, pick, &regret, error);
-    *charged = code == FP8R_EXIT_GOOD && regret.pairs >= HALF_PAIRS ? regret.value : NAN;
+    *charged = NAN;
+    if (code == FP8R_EXIT_GOOD && regret.pairs >= HALF_PAIRS)
+        *charged = regret.value;
+    else if (code == FP8R_EXIT_GOOD && fp8r_candidate_is_behind(it))
+        *charged = charge_dropped(judge, pick);
     return code;
 }
 

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tune/contest.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,8 @@
 
 #include "measure/clock.h"
 #include "tool_status.h"
+
+enum { SURE_ROUNDS = 3 };
 
 static fp8r_status call_plan(void *arg, const fp8r_pointers *pointers, void *stream)
 {
@@ -88,6 +91,24 @@ void fp8r_contest_drop(struct fp8r_contest *contest, int racer, enum fp8r_standi
     va_start(arguments, format);
     vsnprintf(contest->racers[racer].why, sizeof contest->racers[racer].why, format, arguments);
     va_end(arguments);
+}
+
+static double least_us(const struct fp8r_contest *contest, int racer)
+{
+    const struct fp8r_sampler *sampler = &contest->sampler;
+    double least = fmin(contest->racers[racer].first_us, sampler->contestants[racer].warm_us);
+    for (size_t i = 0; i < sampler->sample_count; i++)
+        if (sampler->samples[i].contestant == racer) least = fmin(least, sampler->samples[i].us);
+    return least;
+}
+
+double fp8r_contest_behind(const struct fp8r_contest *contest, int racer, double factor)
+{
+    double best = INFINITY, own = least_us(contest, racer);
+    for (int i = 0; i < contest->count; i++)
+        if (contest->racers[i].standing == FP8R_STANDING_RACING) best = fmin(best, least_us(contest, i));
+    if (contest->sampler.rounds < SURE_ROUNDS) factor *= 2;
+    return own > factor * best ? own / best : 0;
 }
 
 /* One call on given operands, for the device's own way of timing. */

@@ -52,13 +52,14 @@ static double median_us(struct scratch *scratch, const struct sample_candidate *
     return fp8r_median(scratch->ratios, candidate->count);
 }
 
-/* Median of a's time / b's, by pairs where they raced together, by medians where not. */
+/* Median of a's time / b's: by pairs where there are enough, by the medians of all that each has where one was dropped
+ * early. */
 static double ratio_of(struct scratch *scratch, const struct sample_case *it, int a, int b)
 {
     if (a == b) return 1;
     size_t count = sample_pairs(&it->candidates[a], &it->candidates[b], SAMPLE_PHASES, scratch->a, scratch->b,
                                 scratch->capacity);
-    if (count == 0) return median_us(scratch, &it->candidates[a]) / median_us(scratch, &it->candidates[b]);
+    if (count < PAIRS_LEAST) return median_us(scratch, &it->candidates[a]) / median_us(scratch, &it->candidates[b]);
     return fp8r_paired_ratio(scratch->a, scratch->b, count, coverage, scratch->ratios).median;
 }
 
@@ -215,10 +216,14 @@ static void add_case(struct fp8r_fit_set *set, struct scratch *scratch, const st
         set->left_out++;
         return;
     }
-    struct fp8r_ratio ratio = fp8r_paired_ratio(scratch->a, scratch->b, pairs, coverage, scratch->ratios);
-    origin.ratio = ratio.median;
-    origin.low = ratio.interval.low;
-    origin.high = ratio.interval.high;
+    origin.ratio = ratio_of(scratch, it, origin.y, origin.x);
+    origin.low = 0;
+    origin.high = INFINITY;
+    if (pairs >= PAIRS_LEAST) {
+        struct fp8r_ratio ratio = fp8r_paired_ratio(scratch->a, scratch->b, pairs, coverage, scratch->ratios);
+        origin.low = ratio.interval.low;
+        origin.high = ratio.interval.high;
+    }
     origin.table = table_of(scratch, analysis, it);
     origin.x_price = ratio_of(scratch, it, origin.x, origin.table) - 1;
     origin.y_price = ratio_of(scratch, it, origin.y, origin.table) - 1;

@@ -32,6 +32,10 @@ static void add_gain(struct fp8r_text *text, const struct fp8r_fit_origin *origi
 {
     double gain = holds ? origin->ratio : 1 / origin->ratio, low = holds ? origin->low : 1 / origin->high,
            high = holds ? origin->high : 1 / origin->low;
+    if (!(low > 0 && isfinite(high))) { /* one of them was dropped early, far behind */
+        fp8r_text_add(text, " about %.1fx, not timed further | %s |", gain, gain < 1 ? "**loses**" : "wins");
+        return;
+    }
     const char *verdict = high < 1 ? "**loses**" : low > 1 ? "wins" : "tie";
     fp8r_text_add(text, " %.2fx (%.2f to %.2f) | %s |", gain, low, high, verdict);
 }

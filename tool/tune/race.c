@@ -2,8 +2,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tune/race.h"
 
-#include <math.h>
-
 #include "measure/clock.h"
 #include "tune/interrupt.h"
 
@@ -20,26 +18,12 @@ int fp8r_race_enter(const struct fp8r_race *race, struct fp8r_contest *contest, 
     return FP8R_EXIT_GOOD;
 }
 
-static double best_sample(const struct fp8r_sampler *sampler, int contestant)
-{
-    double best = INFINITY;
-    for (size_t i = 0; i < sampler->sample_count; i++)
-        if (sampler->samples[i].contestant == contestant) best = fmin(best, sampler->samples[i].us);
-    return best;
-}
-
-/* By best samples, which noise only makes longer; after one round there must be twice the distance. */
 static void drop_behind(const struct fp8r_race *race, struct fp8r_contest *contest)
 {
-    double factor = contest->sampler.rounds == 1 ? 2 * race->behind_factor : race->behind_factor,
-           best = INFINITY;
-    for (int i = 0; i < contest->count; i++)
-        if (contest->racers[i].standing == FP8R_STANDING_RACING)
-            best = fmin(best, best_sample(&contest->sampler, i));
     for (int i = 0; i < contest->count; i++) {
-        double own = i == race->keep ? 0 : best_sample(&contest->sampler, i);
-        if (contest->racers[i].standing == FP8R_STANDING_RACING && own > factor * best)
-            fp8r_contest_drop(contest, i, FP8R_STANDING_BEHIND, "%.1fx behind", own / best);
+        if (i == race->keep || contest->racers[i].standing != FP8R_STANDING_RACING) continue;
+        double times = fp8r_contest_behind(contest, i, race->behind_factor);
+        if (times > 0) fp8r_contest_drop(contest, i, FP8R_STANDING_BEHIND, "%.1fx behind", times);
     }
 }
 

@@ -8,7 +8,7 @@
 struct fp8r_race {
     struct fp8r_verify_options verify;
     int rounds_min, rounds_max;
-    double behind_factor; /* a racer whose best sample is this many times the best of all stops; INFINITY:
+    double behind_factor; /* who is this many times behind stops (fp8r_contest_behind); INFINITY:
                              none does */
     int keep;             /* a racer that never stops, -1 for none */
     double enough_us;     /* a call that takes longer needs no more warming */

@@ -1,7 +1,6 @@
 /* Running a race. SPDX-License-Identifier: Apache-2.0 */
 #include "tune/recorded_race.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,30 +151,18 @@ static int record_round(struct race *race, struct fp8r_tool_error *error)
     return code == FP8R_EXIT_GOOD ? record_flush(race->track->record, error) : code;
 }
 
-static double best_sample(const struct fp8r_sampler *sampler, int contestant)
-{
-    double best = INFINITY;
-    for (size_t i = 0; i < sampler->sample_count; i++)
-        if (sampler->samples[i].contestant == contestant)
-            best = fmin(best, sampler->samples[i].us);
-    return best;
-}
-
-/* By their best samples, which noise only makes longer; after one round there must be twice the distance. */
 static int drop_behind(struct race *race, struct fp8r_tool_error *error)
 {
     struct fp8r_contest *contest = &race->contest;
-    double factor = race->rules->behind_factor * (contest->sampler.rounds == 1 ? 2 : 1), best = INFINITY;
     int code = FP8R_EXIT_GOOD;
-    for (int i = 0; i < contest->count; i++)
-        if (contest->racers[i].standing == FP8R_STANDING_RACING)
-            best = fmin(best, best_sample(&contest->sampler, i));
     for (int i = 0; i < contest->count && code == FP8R_EXIT_GOOD; i++) {
         char why[64];
-        double own = best_sample(&contest->sampler, i);
-        if (is_kept(race, i) || contest->racers[i].standing != FP8R_STANDING_RACING || !(own > factor * best))
+        if (is_kept(race, i) || contest->racers[i].standing != FP8R_STANDING_RACING)
             continue;
-        snprintf(why, sizeof why, "%.1fx behind", own / best);
+        double times = fp8r_contest_behind(contest, i, race->rules->behind_factor);
+        if (!(times > 0))
+            continue;
+        snprintf(why, sizeof why, "%.1fx behind", times);
         code = drop(race, i, FP8R_STANDING_BEHIND, why, error);
     }
     return code;
