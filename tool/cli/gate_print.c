@@ -159,7 +159,7 @@ int fp8r_gate_print_json(const struct fp8r_gate_setting *setting, const struct g
 
 static const char *headline(const size_t counts[GATE_VERDICTS])
 {
-    return counts[GATE_REGRESSION] > 0     ? "the routes have regressed"
+    return counts[GATE_REGRESSION] > 0     ? "routes do not hold"
            : counts[GATE_INCONCLUSIVE] > 0 ? "inconclusive"
            : counts[GATE_UNMEASURED] > 0   ? "some routes cannot run"
            : counts[GATE_FINE] > 0         ? "the routes hold"
