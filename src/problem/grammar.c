@@ -54,6 +54,17 @@ static bool read_number(struct reader *reader, int64_t *number)
     return true;
 }
 
+/* What stands where a number should: something else, or one that 63 bits do not hold. */
+static fp8r_status reject_number(const struct reader *reader, const char *expected)
+{
+    struct reader ahead = *reader;
+    int64_t number;
+    if (*ahead.at < '0' || *ahead.at > '9' || read_number(&ahead, &number))
+        return reject(reader, expected);
+    return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "problem \"%.80s\", position %d: the number is too large, %lld is the largest",
+                     reader->text, (int)(reader->at - reader->text) + 1, (long long)INT64_MAX);
+}
+
 static bool read_char(struct reader *reader, char wanted)
 {
     if (*reader->at != wanted)
@@ -107,7 +118,7 @@ static fp8r_status read_stride(struct reader *reader, const struct draft *draft,
         *stride = PAD;
         return FP8R_OK;
     }
-    return read_number(reader, stride) ? FP8R_OK : reject(reader, "a number of elements");
+    return read_number(reader, stride) ? FP8R_OK : reject_number(reader, "a number of elements");
 }
 
 static fp8r_status read_align(struct reader *reader, struct draft *draft)
@@ -207,17 +218,17 @@ static fp8r_status read_sizes(struct reader *reader, struct draft *draft)
         draft->batch = 1;
     if (draft->is_family) {
         if (!read_char(reader, 'M'))
-            return reject(reader, "the letter M (a family: [B*]MxNxK)");
+            return reject_number(reader, "the letter M (a family: [B*]MxNxK)");
     } else if (!read_number(reader, &draft->m)) {
-        return reject(reader, "a whole number of rows (a problem: [B*]MxNxK[:option]...)");
+        return reject_number(reader, "a whole number of rows (a problem: [B*]MxNxK[:option]...)");
     }
     if (!read_char(reader, 'x'))
         return reject(reader, "x between M and N");
     if (!read_number(reader, &draft->n))
-        return reject(reader, "a whole number N");
+        return reject_number(reader, "a whole number N");
     if (!read_char(reader, 'x'))
         return reject(reader, "x between N and K");
-    return read_number(reader, &draft->k) ? FP8R_OK : reject(reader, "a whole number K");
+    return read_number(reader, &draft->k) ? FP8R_OK : reject_number(reader, "a whole number K");
 }
 
 static fp8r_status read_draft(const char *text, bool is_family, int64_t m, struct draft *draft)

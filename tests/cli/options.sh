@@ -32,6 +32,9 @@ refuses 2 'unexpected "2x2x2"' run 1x1x1 2x2x2
 refuses 2 '--device is "tpu"' info --device tpu
 refuses 2 '--device is "cuda:x"' info --device cuda:x
 refuses 2 'problem "1x1", position 4' run 1x1
+refuses 2 'position 1: the number is too large, 9223372036854775807 is' run 99999999999999999999x2x3
+refuses 2 'position 3: the number is too large' explain 1x9223372036854775808x3
+refuses 2 'position 11: the number is too large' explain 1x2x3:lda=99999999999999999999
 expect 0 run --backend=reference -- 1x1x1
 says '^verified +yes'
 
@@ -46,6 +49,7 @@ for verb in $("$PROGRAM" --help | sed -n '/^Verbs/,/^$/s/^    \([a-z]*\) .*/\1/p
     never '.{101}'
     expect 0 help --man "$verb"
     says '^\.TH FP8ROUTE\\-'
+    never '([^.]\.|[?!])\.$'
     for option in $(sed -n 's/^    --\([a-z]*\).*/\1/p' "$work/help"); do
         grep -Fq "\\-\\-$option" "$work/out" || fail "the man page of $verb has no --$option"
     done
@@ -60,6 +64,7 @@ fi
 expect 0 help
 for name in $(grep -rho '"FP8ROUTE_[A-Z_]*"' "$DATA/../../src" | sort -u | tr -d '"'); do
     says "^    $name "
+    [ "$(grep -c "^    $name " "$work/out")" -eq 1 ] || fail "$name is listed twice"
 done
 expect 0 help --json
 says '"schema": "fp8route.help/1"'

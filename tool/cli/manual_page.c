@@ -67,6 +67,12 @@ static void put_title(FILE *stream, const char *verb, const char *summary)
     fputs("\n.SH SYNOPSIS\n", stream);
 }
 
+static bool ends_sentence(const char *text)
+{
+    size_t length = strlen(text);
+    return length > 0 && strchr(".?!", text[length - 1]);
+}
+
 static void put_item(FILE *stream, const char *name, const char *value, const char *text)
 {
     fputs(".TP\n.B ", stream);
@@ -78,7 +84,7 @@ static void put_item(FILE *stream, const char *name, const char *value, const ch
     }
     fputc('\n', stream);
     put_string(stream, text);
-    fputs(".\n", stream);
+    fputs(ends_sentence(text) ? "\n" : ".\n", stream);
 }
 
 static void put_items(FILE *stream, const char *heading, const struct fp8r_manual_item *items)
