@@ -247,7 +247,8 @@ typedef struct fp8r_explanation fp8r_explanation;
 
 /* Says which backend scaled_mm would use for this product and why, and of every other row why not. Runs nothing; data
  * pointers may be NULL (256-byte aligned then). When nothing can run it, the explanation is still made and no candidate
- * is CHOSEN. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. */
+ * is CHOSEN. An empty product (M, N, K or B = 0) reaches no backend and has no candidates. Errors: INVALID_ARGUMENT,
+ * OUT_OF_MEMORY. */
 FP8R_API FP8R_NODISCARD fp8r_status fp8r_explain(fp8r_context *context, const fp8r_matmul *matmul,
                                                  fp8r_explanation **explanation);
 FP8R_API size_t fp8r_explanation_count(const fp8r_explanation *explanation);

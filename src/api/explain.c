@@ -101,20 +101,13 @@ static void write_row(const fp8r_context *context, const fp8r_problem *problem, 
     add_times(decision, candidate);
 }
 
-/* Nothing multiplies: no row is asked. */
-static void explain_nothing(const fp8r_context *context, struct fp8r_explanation *made)
+/* Nothing multiplies: no row is asked, so that there are no candidates. */
+static void explain_nothing(struct fp8r_explanation *made)
 {
-    for (size_t i = 0; i < made->count; i++) {
-        snprintf(made->names[i][0], FP8R_NAME_BYTES, "%s", context->registry.rows[i].backend.name);
-        snprintf(made->sentences[i], SENTENCE_BYTES, "there is nothing to multiply");
-        made->candidates[i] = (fp8r_candidate){.backend = made->names[i][0],
-                                               .config = "",
-                                               .numerics = "",
-                                               .verdict = FP8R_VERDICT_ELIGIBLE,
-                                               .sentence = made->sentences[i]};
-    }
+    made->count = 0;
     made->source = "nothing to do";
-    snprintf(made->note, sizeof made->note, "M, N or B = 0 writes nothing, K = 0 writes the bias or zeros");
+    snprintf(made->note, sizeof made->note,
+             "an empty product reaches no backend: M, N or B = 0 writes nothing, K = 0 writes the bias or zeros");
 }
 
 static void explain_decision(const fp8r_context *context, const fp8r_problem *problem, struct fp8r_explanation *made)
@@ -145,7 +138,7 @@ fp8r_status fp8r_explain(fp8r_context *context, const fp8r_matmul *matmul, fp8r_
     }
     *explanation = made;
     if (fp8r_problem_is_empty(&product.problem) || product.problem.k == 0)
-        explain_nothing(context, made);
+        explain_nothing(made);
     else
         explain_decision(context, &product.problem, made);
     fp8r_call_end(&call);

@@ -50,6 +50,12 @@ FP8ROUTE_BACKEND=nonesuch expect 0 explain 4x64x64
 complains 'FP8ROUTE_BACKEND is ignored: no backend is named "nonesuch"'
 FP8ROUTE_UNROUTED=error FP8ROUTE_DENY=blas expect 0 explain 4x64x64
 says '^source: only'
-expect 0 explain 0x64x64
-says '^source: nothing to do'
+for problem in 0x64x64 4x0x64 4x64x0 '0*4x64x64'; do
+    expect 0 explain "$problem"
+    says '^source: nothing to do'
+    says '^note: +an empty product reaches no backend: '
+    never 'eligible|sm90|cuda'
+done
+expect 0 explain 0x64x64 --json
+says '"candidates": \[\]'
 finish

@@ -64,8 +64,12 @@ static int print_text(const char *problem, const fp8r_explanation *explanation, 
     fp8r_text_table_init(&table, headings, sizeof headings / sizeof *headings);
     for (size_t i = 0; i < fp8r_explanation_count(explanation); i++)
         add_row(&table, fp8r_explanation_candidate(explanation, i));
-    int code = fp8r_text_table_print(&table, stdout, error);
-    printf("\nsource: %s\nnote:   %s\n", fp8r_explanation_source(explanation),
+    int code = FP8R_EXIT_GOOD;
+    if (table.count > 0) { /* an empty product has no candidates */
+        code = fp8r_text_table_print(&table, stdout, error);
+        printf("\n");
+    }
+    printf("source: %s\nnote:   %s\n", fp8r_explanation_source(explanation),
            fp8r_explanation_note(explanation));
     return code;
 }
