@@ -6,6 +6,7 @@ python3 "$SCRIPTS/make_samples.py" 2 64 >one.jsonl
 python3 "$SCRIPTS/make_samples.py" 8 512 >two.jsonl
 refuses 2 '--samples PATH... is missing' fit
 refuses 2 '--x and --y go together' fit --samples one.jsonl --x fast
+refuses 2 '--x and --y are both "cpu"' fit --samples one.jsonl --x cpu --y cpu
 refuses 2 '--bound is "-1"' fit --samples one.jsonl --bound=-1
 refuses 2 '--boxes is 9' fit --samples one.jsonl --boxes 9
 refuses 5 'nowhere' fit --samples nowhere

@@ -7,6 +7,10 @@ refuses 2 'position' tune --quick --family 64y64
 refuses 2 'multiplies nothing' tune --quick --family 64x0
 refuses 2 '--m is "1,,2"' tune --quick --family 64x64 --m 1,,2
 refuses 2 '--m is "0"' tune --quick --family 64x64 --m 0
+for option in '--shard 1/4' '--budget 10s' '--samples folder' --warm; do
+    # shellcheck disable=SC2086 -- an option and its value
+    refuses 2 "^fp8route tune: ${option%% *} says nothing to tune --quick .*: leave out one of the two" tune --quick --family 64x64 $option
+done
 refuses 5 'nowhere' tune --quick --cases "$work/nowhere"
 
 # the full protocol, for a user who has no cache folder yet

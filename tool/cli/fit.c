@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/output.h"
 #include "cli/share.h"
@@ -187,6 +188,10 @@ static int run(const void *words, struct fp8r_tool_error *error)
     else if (!arguments->x != !arguments->y)
         code = fp8r_tool_error_set(error, FP8R_EXIT_USAGE,
                                    "--x and --y go together: what the rule chooses between");
+    else if (arguments->x && strcmp(arguments->x, arguments->y) == 0)
+        code = fp8r_tool_error_set(error, FP8R_EXIT_USAGE,
+                                   "--x and --y are both \"%.60s\": a rule chooses between two different ones",
+                                   arguments->x);
     else if (arguments->boxes > FP8R_FIT_BOXES_MAX)
         code = fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "--boxes is %lld: it must be 1 to %d",
                                    (long long)arguments->boxes, FP8R_FIT_BOXES_MAX);

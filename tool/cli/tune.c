@@ -172,10 +172,29 @@ static int print_json(const struct tune *tune, struct fp8r_tool_error *error)
     return fp8r_output_print(&output, error);
 }
 
+/* What only the full protocol does is refused, not passed over. */
+static int check_quick(const struct tune_arguments *arguments, struct fp8r_tool_error *error)
+{
+    const struct {
+        const char *option, *why;
+        bool is_given;
+    } full[] = {{"shard", "--family and --cases say which problems one process measures", arguments->shard != NULL},
+                {"budget", "--m says how much is measured", arguments->budget != NULL},
+                {"samples", "it keeps no samples", arguments->samples != NULL},
+                {"warm", "it always rotates operands out of the caches", arguments->warm}};
+    for (size_t i = 0; arguments->quick && i < sizeof full / sizeof *full; i++)
+        if (full[i].is_given)
+            return fp8r_tool_error_set(error, FP8R_EXIT_USAGE,
+                                       "--%s says nothing to tune --quick (%s): leave out one of the two", full[i].option,
+                                       full[i].why);
+    return FP8R_EXIT_GOOD;
+}
+
 static int tune_all(struct tune *tune, struct fp8r_tool_error *error)
 {
     size_t measured = 0;
-    int code = collect_families(tune, error);
+    int code = check_quick(tune->arguments, error);
+    if (code == FP8R_EXIT_GOOD) code = collect_families(tune, error);
     if (code == FP8R_EXIT_GOOD) code = open_all(tune, error);
     if (code == FP8R_EXIT_GOOD && !tune->arguments->quick)
         return fp8r_tune_full(tune->arguments, tune->session.context, &tune->device, &tune->families, error);
