@@ -64,6 +64,21 @@ static void here(struct fp8r_route_file *file)
     fp8r_context_destroy(context);
 }
 
+/* The backend's first configuration; as it was where this build holds none. */
+static void first_config(const char *backend, char *config, size_t size)
+{
+    fp8r_context *context = NULL;
+    const fp8r_context_options options = {.struct_size = sizeof options, .flags = FP8R_NO_ROUTE_FILES};
+    assert_int_equal(fp8r_context_create((fp8r_device){0}, &options, &context), FP8R_OK);
+    for (size_t i = 0; i < fp8r_context_backend_count(context); i++) {
+        fp8r_backend_info info = {.struct_size = sizeof info};
+        assert_int_equal(fp8r_context_backend(context, i, &info), FP8R_OK);
+        if (strcmp(info.name, backend) == 0 && info.configs[0])
+            (void)snprintf(config, size, "%s", info.configs[0]);
+    }
+    fp8r_context_destroy(context);
+}
+
 static const char *written(const char *name, const struct fp8r_route_file *file)
 {
     const char *path = scratch_path(name);
@@ -191,12 +206,23 @@ static void check_finds_routes_that_would_miss(void **state)
     *segment = good;
     (void)snprintf(segment->rev, sizeof segment->rev, "old");
     expect_finding(&file, 0, "stale", "measured with revision \"old\" of reference, which is \"");
-    *segment = good;
-    (void)snprintf(segment->backend, sizeof segment->backend, "sm90"); /* a GPU's, so it cannot run on this device */
+    fp8r_route_file_fini(&file);
+}
+
+/* Of a GPU's backend: in builds that hold its code and in others it is refused here, not unknown. */
+static void check_refuses_another_devices_backend(void **state)
+{
+    (void)state;
+    struct fp8r_route_file file;
+    here(&file);
+    struct fp8r_segment *segment = &file.table.entries[0].segments[1];
+    (void)snprintf(segment->backend, sizeof segment->backend, "sm90");
     (void)snprintf(segment->rev, sizeof segment->rev, "%s", "");
+    first_config("sm90", segment->config, sizeof segment->config);
     const char *path = written("sm90.routes", &file);
     assert_int_equal(TABLE(path, "check", "--device", "cpu"), 1);
-    expect_in(out, "backend sm90 c");
+    expect_in(out, "refused");
+    expect_in(out, "backend sm90 cannot run here: runs on CUDA devices only");
     fp8r_route_file_fini(&file);
 }
 
@@ -264,6 +290,7 @@ int main(void)
         cmocka_unit_test(check_passes_a_file_of_this_machine),
         cmocka_unit_test(check_tells_machines_apart_when_asked),
         cmocka_unit_test(check_finds_routes_that_would_miss),
+        cmocka_unit_test(check_refuses_another_devices_backend),
         cmocka_unit_test(bad_files_are_bad_data),
         cmocka_unit_test(wrong_words_are_usage),
         cmocka_unit_test(the_users_file_is_the_default),
