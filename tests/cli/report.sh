@@ -28,5 +28,17 @@ echo '{}' >>bad.jsonl
 cp page.html before.html
 refuses 5 'bad.jsonl, line 1' report bad.jsonl --out page.html
 cmp -s page.html before.html || fail 'a failed report changed the page'
-refuses 5 'no/such/page.html' report one.jsonl --out no/such/page.html
+expect 0 report one.jsonl --out new/folder/page.html
+[ -s new/folder/page.html ] || fail 'no folder was made for the page'
+refuses 5 'one.jsonl/page.html' report one.jsonl --out one.jsonl/page.html
+
+# names are text, whatever they hold
+sed 's/third:one/<b>:one/; s/slow:one/a\&b:one/' one.jsonl >names.jsonl
+expect 0 report names.jsonl --out names.html
+grep -q '<b>' names.html && fail 'a name of the samples became markup'
+
+# whole or not at all: a disk that fills up leaves the old page
+(trap '' XFSZ; ulimit -f 8; "$PROGRAM" report one.jsonl --out page.html >out 2>err)
+[ $? -eq 5 ] || fail 'a page that does not fit is not an error'
+cmp -s page.html before.html || fail 'half a page was left'
 finish

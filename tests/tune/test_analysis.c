@@ -55,7 +55,7 @@ static char *routes_of(const struct truth *truths, const int *order, int count)
     int descriptor = mkstemp(path);
     assert_true(descriptor >= 0);
     close(descriptor);
-    assert_int_equal(sample_writer_open(path, &header, 1, 0.02, &writer, &failure), FP8R_EXIT_GOOD);
+    assert_int_equal(sample_writer_open(path, &header, 1, 0.02, &writer, NULL, &failure), FP8R_EXIT_GOOD);
     for (int i = 0; i < count; i++) {
         struct fp8r_random random = {(uint64_t)truths[order[i]].m};
         write_case(writer, &truths[order[i]], &random);

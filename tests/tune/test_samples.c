@@ -32,7 +32,7 @@ static void write_run(const struct fp8r_route_file *header, int rounds, bool noi
 {
     struct sample_writer *writer;
     int number;
-    assert_int_equal(sample_writer_open(path, header, 7, 0.02, &writer, &failure), FP8R_EXIT_GOOD);
+    assert_int_equal(sample_writer_open(path, header, 7, 0.02, &writer, NULL, &failure), FP8R_EXIT_GOOD);
     assert_int_equal(sample_writer_case(writer, &one_case, &number, &failure), FP8R_EXIT_GOOD);
     for (int round = 0; round < rounds; round++)
         for (int i = 0; i < 2; i++)
@@ -163,11 +163,11 @@ static void one_writer_a_file(void **state)
     struct fp8r_route_file two = machine(2);
     struct sample_writer *writer;
     int status;
-    assert_int_equal(sample_writer_open(path, &two, 7, 0.02, &writer, &failure), FP8R_EXIT_GOOD);
+    assert_int_equal(sample_writer_open(path, &two, 7, 0.02, &writer, NULL, &failure), FP8R_EXIT_GOOD);
     pid_t child = fork();
     if (child == 0) {
         struct sample_writer *other;
-        _exit(sample_writer_open(path, &two, 7, 0.02, &other, &failure) == FP8R_EXIT_BAD_DATA ? 0 : 1);
+        _exit(sample_writer_open(path, &two, 7, 0.02, &other, NULL, &failure) == FP8R_EXIT_BAD_DATA ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);

@@ -7,23 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool_file.h"
 #include "tool_status.h"
 
 int fp8r_deliver_text(const char *path, const char *text, struct fp8r_tool_error *error)
 {
-    FILE *stream = path ? fopen(path, "we") : stdout;
-    if (!stream)
-        return fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "%s cannot be made: %s", path, strerror(errno));
-    bool is_written = fputs(text, stream) >= 0 && fflush(stream) == 0;
-    int reason = errno;
-    if (path && fclose(stream) != 0 && is_written) {
-        reason = errno;
-        is_written = false;
-    }
-    if (is_written)
-        return FP8R_EXIT_GOOD;
-    return fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "%s cannot be written: %s", path ? path : "standard output",
-                               strerror(reason));
+    if (path)
+        return fp8r_tool_file_write(path, text, error);
+    return fputs(text, stdout) >= 0 && fflush(stdout) == 0
+               ? FP8R_EXIT_GOOD
+               : fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "standard output cannot be written: %s", strerror(errno));
 }
 
 int fp8r_deliver_format(const struct fp8r_route_file *file, char **text, struct fp8r_tool_error *error)

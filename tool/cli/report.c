@@ -55,17 +55,6 @@ static int choose_machine(const struct samples *samples, int64_t wanted, int *ma
     return FP8R_EXIT_GOOD;
 }
 
-static int write_page(const char *path, const struct markup *markup, struct fp8r_tool_error *error)
-{
-    FILE *file = fopen(path, "w");
-    if (!file)
-        return fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "%s cannot be written: %s", path, strerror(errno));
-    bool written = fwrite(markup->text, 1, markup->used, file) == markup->used;
-    written = fclose(file) == 0 && written;
-    return written ? FP8R_EXIT_GOOD
-                   : fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "%s cannot be written: %s", path, strerror(errno));
-}
-
 static int make_page(const struct report_arguments *arguments, const struct samples *samples,
                      const struct page_regret *regret, struct fp8r_tool_error *error)
 {
@@ -78,7 +67,7 @@ static int make_page(const struct report_arguments *arguments, const struct samp
         return code;
     code = page_add(samples, machine, &analysis, regret, &markup, error);
     if (code == FP8R_EXIT_GOOD)
-        code = write_page(arguments->out, &markup, error);
+        code = fp8r_tool_file_write(arguments->out, markup.text, error);
     markup_fini(&markup);
     analysis_fini(&analysis);
     return code;

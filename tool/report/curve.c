@@ -164,10 +164,13 @@ static void add_backend(const struct analysis_family *family, const struct frame
                    place_y(frame, point->candidates[best].low_us), place_y(frame, point->candidates[best].high_us), x,
                    place_y(frame, point->candidates[best].median_us), best == point->chosen ? 4 : 2);
     }
-    if (drawn > 0)
+    if (drawn > 0) {
         markup_add(markup, "<circle class=\"key c%d\" cx=\"%d\" cy=\"%d\" r=\"4\"/><text class=\"legend\" x=\"%d\" "
-                           "y=\"%d\">%s</text>\n", colour % MARKUP_COLOURS, WIDTH_PX - RIGHT_PX + 16,
-                   TOP_PX + 14 + 18 * colour, WIDTH_PX - RIGHT_PX + 26, TOP_PX + 18 + 18 * colour, backend);
+                           "y=\"%d\">", colour % MARKUP_COLOURS, WIDTH_PX - RIGHT_PX + 16, TOP_PX + 14 + 18 * colour,
+                   WIDTH_PX - RIGHT_PX + 26, TOP_PX + 18 + 18 * colour);
+        markup_add_text(markup, backend);
+        markup_add(markup, "</text>\n");
+    }
 }
 
 static void add_limit(const struct analysis_family *family, const struct frame *frame, const struct curve_limits *limits,

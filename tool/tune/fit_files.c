@@ -112,13 +112,11 @@ static int write_file(const char *folder, const char *name, char *text, struct f
     char path[4096];
     if (!text) return fp8r_tool_error_memory(error, name);
     int length = snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = length < (int)sizeof path ? fopen(path, "we") : NULL;
-    bool is_written = file && fputs(text, file) >= 0;
-    is_written = file && fclose(file) == 0 && is_written;
+    int code = length < (int)sizeof path
+                   ? fp8r_tool_file_write(path, text, error)
+                   : fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "%.80s...: the path is too long", folder);
     free(text);
-    return is_written ? FP8R_EXIT_GOOD
-                      : fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "%s/%s cannot be written: %s", folder,
-                                            name, file || errno ? strerror(errno) : "the path is too long");
+    return code;
 }
 
 static int write_routes(const struct fp8r_fit_story *story, const char *folder, int device,
@@ -142,10 +140,6 @@ int fp8r_fit_write(const struct fp8r_fit_story *story, const char *folder, struc
 {
     struct fp8r_fit_lock *locks = NULL;
     size_t count = 0;
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-        return fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "%s cannot be made: %s", folder,
-                                   strerror(errno));
-    errno = 0;
     int code = fp8r_fit_locks(story, &locks, &count, error);
     if (code == FP8R_EXIT_GOOD) code = write_file(folder, "rule.txt", rule_text(story), error);
     if (code == FP8R_EXIT_GOOD) code = write_file(folder, "rule.h", rule_header(story), error);

@@ -16,17 +16,18 @@ static int open_own(struct record *record, const char *folder, const char *name,
                     uint64_t seed, double margin, struct fp8r_tool_error *error)
 {
     int code = FP8R_EXIT_BAD_DATA;
-    for (int i = 1; i <= FILES_MAX; i++) {
+    bool is_taken = true;
+    for (int i = 1; i <= FILES_MAX && is_taken; i++) {
         char suffix[16] = "";
         if (i > 1)
             snprintf(suffix, sizeof suffix, "-%d", i);
         int length = snprintf(record->path, sizeof record->path, "%s/%s%s.jsonl", folder, name, suffix);
         if (length < 0 || (size_t)length >= sizeof record->path)
             return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "%s: the path is too long", folder);
-        code = sample_writer_open(record->path, header, seed, margin, &record->writer, error);
-        if (code != FP8R_EXIT_BAD_DATA)
-            break;
+        code = sample_writer_open(record->path, header, seed, margin, &record->writer, &is_taken, error);
     }
+    if (code == FP8R_EXIT_GOOD)
+        error->text[0] = '\0'; /* of names that were taken */
     return code;
 }
 

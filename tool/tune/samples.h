@@ -101,9 +101,9 @@ size_t sample_pairs(const struct sample_candidate *a, const struct sample_candid
 struct sample_writer;
 
 /* Opens (makes) the file for one run, alone: another process that writes it is an error. Cuts off a torn last line.
- * header: identity, mode and protocol of this machine. */
+ * header: identity, mode and protocol of this machine. *is_taken: another process was the reason; may be NULL. */
 int sample_writer_open(const char *path, const struct fp8r_route_file *header, uint64_t seed, double margin,
-                       struct sample_writer **writer, struct fp8r_tool_error *error);
+                       struct sample_writer **writer, bool *is_taken, struct fp8r_tool_error *error);
 
 /* The run's id, as it stands in the file. */
 const char *sample_writer_run(const struct sample_writer *writer);

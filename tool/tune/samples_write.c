@@ -76,12 +76,13 @@ static int write_run(struct sample_writer *writer, const struct fp8r_route_file 
     return code == FP8R_EXIT_GOOD ? sample_writer_flush(writer, error) : code;
 }
 
-static int open_file(const char *path, struct sample_writer *writer, struct fp8r_tool_error *error)
+static int open_file(const char *path, struct sample_writer *writer, bool *is_taken, struct fp8r_tool_error *error)
 {
     int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (file < 0)
         return fail_io(writer, "cannot be opened", error);
     int code = lock(file, path, error);
+    *is_taken = code != FP8R_EXIT_GOOD;
     if (code == FP8R_EXIT_GOOD && !cut_torn_line(file))
         code = fail_io(writer, "cannot be cut to whole lines", error);
     writer->file = code == FP8R_EXIT_GOOD ? fdopen(file, "a") : NULL;
@@ -93,8 +94,9 @@ static int open_file(const char *path, struct sample_writer *writer, struct fp8r
 }
 
 int sample_writer_open(const char *path, const struct fp8r_route_file *header, uint64_t seed, double margin,
-                       struct sample_writer **result, struct fp8r_tool_error *error)
+                       struct sample_writer **result, bool *is_taken, struct fp8r_tool_error *error)
 {
+    bool taken = false;
     struct sample_writer *writer = calloc(1, sizeof *writer);
     if (!writer)
         return fp8r_tool_error_memory(error, "the writer of samples");
@@ -102,7 +104,9 @@ int sample_writer_open(const char *path, const struct fp8r_route_file *header, u
         free(writer);
         return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "the path of the samples is longer than 4095 bytes");
     }
-    int code = open_file(path, writer, error);
+    int code = open_file(path, writer, &taken, error);
+    if (is_taken)
+        *is_taken = taken;
     if (code == FP8R_EXIT_GOOD)
         code = write_run(writer, header, seed, margin, error);
     if (code != FP8R_EXIT_GOOD) {

@@ -1,0 +1,12 @@
+/* Files that are there whole or not at all.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP8R_BASE_FILE_REPLACE_H
+#define FP8R_BASE_FILE_REPLACE_H
+
+#include <fp8route/fp8route.h>
+
+/* Makes the file, with the directories above it, or takes the place of the one that is there. Errors: IO (also where there
+ * is something at path that is no regular file), OUT_OF_MEMORY; the old file then stays as it was. */
+fp8r_status fp8r_file_replace(const char *path, const char *text);
+
+#endif
