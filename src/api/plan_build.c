@@ -111,7 +111,7 @@ static fp8r_status decide(const struct building *it, int64_t m, struct fp8r_plan
     if (decision.row < 0)
         return undecided(it, &candidates, &decision);
     *segment = (struct fp8r_plan_segment){.m_first = m,
-                                          .m_last = fp8r_size_min(decision.m_last, problem.m),
+                                          .m_last = fp8r_size_min(decision.m_last, it->plan->problem.m),
                                           .row = decision.row,
                                           .config = decision.config,
                                           .source = decision.source};

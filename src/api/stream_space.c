@@ -65,7 +65,7 @@ static void release(struct fp8r_stream_block *block)
 static fp8r_status grow(struct fp8r_stream_space *space, uint64_t stream_id, size_t bytes, void **memory)
 {
     struct fp8r_stream_entry *entry = find(space, stream_id);
-    struct fp8r_stream_block *old = entry ? atomic_load(&entry->block) : NULL, *made;
+    struct fp8r_stream_block *old = entry ? atomic_load(&entry->block) : NULL, *made = NULL;
     if (old && old->bytes >= bytes) { /* another thread was first */
         *memory = old->memory;
         return FP8R_OK;

@@ -333,6 +333,24 @@ static void runs_refuse_what_was_not_planned(void **state)
     fp8r_context_destroy(context);
 }
 
+/* However many rows are planned, a decision is asked for a segment, not a row. */
+static void huge_plans_have_few_segments(void **state)
+{
+    fp8r_matmul matmul;
+    fp8r_plan *made = NULL;
+    (void)state;
+    high.m_max = 8;
+    fp8r_context *context = create(NULL, 0);
+    assert_int_equal(fp8r_matmul_parse("1099511627776x8x16:fp32", &matmul), FP8R_OK); /* 2^40 rows */
+    assert_int_equal(fp8r_plan_create(context, &matmul, NULL, &made), FP8R_OK);
+    assert_string_equal(fp8r_plan_backend(made, 8), "high:one");
+    assert_string_equal(fp8r_plan_backend(made, 9), "low:one");
+    assert_string_equal(fp8r_plan_backend(made, 1099511627776), "low:one");
+    assert_true(low.prepared <= 2 && high.prepared <= 2);
+    fp8r_plan_destroy(made);
+    fp8r_context_destroy(context);
+}
+
 /* What an outside backend answers reaches the caller as a status of the list, with the number that it was. */
 static void answers_outside_the_list_are_device_errors(void **state)
 {
@@ -391,6 +409,7 @@ int main(void)
         PLAN_TEST(several_without_a_route_are_ambiguous),
         PLAN_TEST(runs_refuse_what_was_not_planned),
         PLAN_TEST(answers_outside_the_list_are_device_errors),
+        PLAN_TEST(huge_plans_have_few_segments),
         PLAN_TEST(equal_contexts_have_equal_ids),
     };
     int descriptor = mkstemp(path);
