@@ -57,6 +57,7 @@ static void add_listed(struct fp8r_registry *registry, const struct listed *list
     row->backend.priority = listed->priority;
     row->backend.capabilities = &listed->capability;
     row->backend.capability_count = 1;
+    row->quantises_a = listed->capability.kind == FP8R_DEVICE_CUDA;
 }
 
 static bool is_name(const char *text, const char *more)

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "backend/registry.h"
+#include "backend/row.h"
 #include "problem/problem.h"
 
 static struct fp8r_registry registry;
@@ -103,6 +103,32 @@ static void every_name_is_its_configuration(void **state)
     }
 }
 
+/* Rows of bf16 and fp16 are asked about as the quantised ones that will be in workspace. */
+static void half_rows_are_quantised_in_front(void **state)
+{
+    static const char *const texts[] = {"33x512x1000:a=bf16:ldb=1008", "1x512x1024:a=fp16:bias", "3*7x96x130:a=bf16:ldb=144"};
+    const int64_t bytes[] = {33 * 1008 + 33 * 4, 1024 + 4, 3 * 7 * 144 + 3 * 7 * 4};
+    const fp8r_backend *row = sm90();
+    const struct fp8r_row *whole = &registry.rows[fp8r_registry_find(&registry, "sm90", 4)];
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        fp8r_problem problem = problem_of(texts[i]);
+        fp8r_reason reason;
+        assert_false(row->supports(row->user, &h200, &problem, FP8R_CONFIG_ANY, &reason));
+        assert_true(fp8r_row_supports(whole, &h200, &problem, FP8R_CONFIG_ANY, &reason));
+        int config = fp8r_row_pick(whole, &h200, &problem);
+        assert_true(fp8r_row_supports(whole, &h200, &problem, config, &reason));
+        size_t workspace = fp8r_row_workspace(whole, &h200, &problem, config);
+        assert_true(workspace >= (size_t)bytes[i] && workspace <= (size_t)bytes[i] + 2 * 256);
+        assert_false(fp8r_row_captures(whole, &h200, &problem, config, &reason));
+        assert_int_equal(reason.code, FP8R_REASON_CAPTURE);
+        int64_t last = fp8r_row_horizon(whole, &h200, &problem);
+        problem.m = last;
+        assert_int_equal(fp8r_row_pick(whole, &h200, &problem), config);
+        assert_non_null(fp8r_row_numerics(whole, &h200, &problem, config));
+    }
+}
+
 /* The shape that a published rule got wrong: a skinny kernel's. */
 static void decode_is_skinny(void **state)
 {
@@ -119,6 +145,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_hold_up_to_the_horizon),
         cmocka_unit_test(every_name_is_its_configuration),
+        cmocka_unit_test(half_rows_are_quantised_in_front),
         cmocka_unit_test(decode_is_skinny),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,6 +23,7 @@ static struct fp8r_candidates candidates;
 static struct fp8r_decision decision;
 static fp8r_device_facts device;
 static const char *denied = "cpu,blas";
+static bool is_capturing;
 
 static void build(const char *body, int entries)
 {
@@ -47,6 +48,7 @@ static int setup(void **state)
     high = (struct fake){.classes = {"high1", "high2"}};
     low = (struct fake){.classes = {"low", "low"}};
     denied = "cpu,blas";
+    is_capturing = false;
     build("", 0);
     return 0;
 }
@@ -72,7 +74,7 @@ static const char *decide(const char *text)
     if (fp8r_matmul_parse(text, &matmul) != FP8R_OK)
         fail_msg("%s: %s", text, fp8r_last_error());
     assert_int_equal(fp8r_product_init(&matmul, FP8R_DATA_IGNORED, &product), FP8R_OK);
-    fp8r_decide(&router, &product.problem, 0, false, &candidates, &decision);
+    fp8r_decide(&router, &product.problem, 0, is_capturing, &candidates, &decision);
     assert_true(decision.m_last >= product.problem.m);
     if (decision.row < 0)
         snprintf(said, sizeof said, "%s -", fp8r_source_name(decision.source));
@@ -117,6 +119,40 @@ static void forced_is_best_effort(void **state)
     router.forced_row = row_of("reference");
     router.forced_config = FP8R_CONFIG_ANY;
     assert_string_equal(decide("5x64x64"), "forced reference:double");
+}
+
+/* While a stream captures nothing may be allocated: rows that need workspace are out, whoever names them. */
+static void captures_need_no_workspace(void **state)
+{
+    (void)state;
+    high.workspace_bytes = 4096;
+    build("entry Mx64x64\n" SEGMENT("1..100", "high", "two", "clear"), 1);
+    assert_string_equal(decide("5x64x64"), "route high:two");
+    is_capturing = true;
+    assert_string_equal(decide("5x64x64"), "default low:one");
+    assert_int_equal(candidates.rows[row_of("high")].reason.code, FP8R_REASON_CAPTURE);
+    assert_int_equal(candidates.rows[row_of("high")].reason.have, 4096);
+    assert_int_equal(decision.miss, FP8R_MISS_REFUSED);
+    router.forced_row = row_of("high");
+    assert_string_equal(decide("5x64x64"), "default low:one");
+    assert_true(decision.forced_refused && decision.refusal.code == FP8R_REASON_CAPTURE);
+    low.workspace_bytes = 1;
+    assert_string_equal(decide("5x64x64"), "reference reference:double");
+    is_capturing = false;
+    assert_string_equal(decide("5x64x64"), "forced high:one");
+}
+
+/* On a GPU routes of the asked way of timing come first, and those of the other way before none; a CPU has one way. */
+static void routes_of_the_other_mode_are_better_than_none(void **state)
+{
+    (void)state;
+    build("entry Mx64x64\n" SEGMENT("1..100", "low", "two", "clear"), 1);
+    router.mode = FP8R_MODE_GRAPH;
+    assert_string_equal(decide("5x64x64"), "default high:one");
+    device.kind = FP8R_DEVICE_CUDA; /* only the router looks at it from here on */
+    assert_string_equal(decide("5x64x64"), "route low:two");
+    router.mode = FP8R_MODE_EAGER;
+    assert_string_equal(decide("5x64x64"), "route low:two");
 }
 
 static void denied_rows_never_run(void **state)
@@ -333,7 +369,8 @@ int main(void)
         DECIDE_TEST(neighbours_within_a_factor_decide),   DECIDE_TEST(neighbours_must_agree_and_be_clear),
         DECIDE_TEST(without_leave_to_guess),              DECIDE_TEST(one_class_serves_every_m),
         DECIDE_TEST(a_forced_class_holds_the_family),     DECIDE_TEST(a_route_does_not_change_the_class),
-        DECIDE_TEST(m_last_holds),
+        DECIDE_TEST(m_last_holds),                        DECIDE_TEST(captures_need_no_workspace),
+        DECIDE_TEST(routes_of_the_other_mode_are_better_than_none),
     };
     return cmocka_run_group_tests_name("decide", tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "backend/sm90/load.h"
 #include "backend/sm90/shapes.h"
 #include "base/status.h"
 
@@ -27,6 +28,12 @@ static int64_t bracket_end(int64_t m)
     while (step < (m + 63) / 64)
         step *= 2;
     return (m + step - 1) / step * step;
+}
+
+static bool probe(void *user, const fp8r_device_facts *device, fp8r_reason *reason)
+{
+    (void)user, (void)device;
+    return fp8r_sm90_load(reason);
 }
 
 static bool supports(void *user, const fp8r_device_facts *device, const fp8r_problem *problem, int config,
@@ -111,6 +118,7 @@ static fp8r_status run(void *user, const fp8r_services *services, const void *st
 
 const fp8r_backend fp8r_backend_sm90 = {
     .configs = config_names,
+    .probe = probe,
     .supports = supports,
     .numerics = numerics,
     .pick = pick,
