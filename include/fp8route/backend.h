@@ -185,6 +185,9 @@ struct fp8r_backend {
                        int config, const fp8r_pointers *pointers, void *workspace, size_t workspace_bytes, void *stream);
 
     void (*destroy)(void *user, void *state); /* NULL = nothing to release */
+
+    /* The file that `library` was loaded from, for people only. NULL = it is not known. */
+    const char *(*library_file)(void *user);
 };
 
 /* The one symbol of a plug-in (fp8route --plugin FILE.so): a NULL-terminated list. */

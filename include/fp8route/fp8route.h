@@ -178,6 +178,7 @@ typedef struct fp8r_backend_info {
     int32_t is_built, fits;     /* its code is here; it may run on this device */
     int32_t reason;             /* FP8R_REASON_* where it does not fit, else 0 */
     char sentence[256];         /* the reason in words */
+    const char *library_file;   /* where that library was loaded from; "" where it is not known */
 } fp8r_backend_info;
 
 /* How many rows there are, ours and outside ones, in the order of defaults; and one of them. info->struct_size is set

@@ -22,6 +22,12 @@ static const char *library_of(const struct fp8r_row *row)
     return library ? library : "";
 }
 
+static const char *library_file_of(const struct fp8r_row *row)
+{
+    const char *file = row->fits && row->backend.library_file ? row->backend.library_file(row->backend.user) : NULL;
+    return file ? file : "";
+}
+
 fp8r_status fp8r_context_backend(const fp8r_context *context, size_t index, fp8r_backend_info *info)
 {
     static const char *const none[] = {NULL};
@@ -41,6 +47,7 @@ fp8r_status fp8r_context_backend(const fp8r_context *context, size_t index, fp8r
                                 .description = row->backend.description,
                                 .rev = row->backend.rev,
                                 .library = library_of(row),
+                                .library_file = library_file_of(row),
                                 .configs = row->is_built ? row->backend.configs : none,
                                 .priority = row->backend.priority,
                                 .is_built = row->is_built,

@@ -41,6 +41,7 @@ static void set_backend(struct fp8r_output *output, json_t *object, const fp8r_b
     fp8r_output_set_text(output, object, "description", info->description);
     fp8r_output_set_text(output, object, "rev", info->rev);
     fp8r_output_set_text(output, object, "library", info->library);
+    fp8r_output_set_text(output, object, "library_file", info->library_file);
     fp8r_output_set(output, object, "priority", json_integer(info->priority));
     fp8r_output_set(output, object, "built", json_boolean(info->is_built));
     fp8r_output_set(output, object, "fits", json_boolean(info->fits));
@@ -132,8 +133,8 @@ static int print_backends(const fp8r_context *context, struct fp8r_tool_error *e
         enum fp8r_style style = info.fits ? FP8R_STYLE_GOOD : FP8R_STYLE_DIM;
         fp8r_text_table_add(&table, style, "%s", info.name);
         fp8r_text_table_add(&table, style, "%s", info.fits ? "yes" : "no");
-        fp8r_text_table_add(&table, style, "%s%s%s%s%s", info.description, *info.library ? "; " : "",
-                            info.library, info.fits ? "" : ": ", info.sentence);
+        fp8r_text_table_add(&table, style, "%s%s%s%s%s%s%s", info.description, *info.library ? "; " : "", info.library,
+                            *info.library_file ? " of " : "", info.library_file, info.fits ? "" : ": ", info.sentence);
     }
     int printed = fp8r_text_table_print(&table, stdout, error);
     return code == FP8R_EXIT_GOOD ? printed : code;

@@ -238,10 +238,19 @@ static void destroy(void *user, void *state)
     free(state);
 }
 
+static const char *library_file(void *user)
+{
+    fp8r_reason ignored;
+    const struct fp8r_cublaslt *loaded = fp8r_cublaslt_load(&ignored);
+    (void)user;
+    return loaded ? loaded->path : NULL;
+}
+
 const fp8r_backend fp8r_backend_cublaslt = {
     .configs = fp8r_cublaslt_config_names,
     .probe = probe,
     .library = library,
+    .library_file = library_file,
     .supports = supports,
     .numerics = numerics,
     .pick = pick,
