@@ -114,6 +114,72 @@ static void dropped_term(void **state)
     setting_fini(&setting);
 }
 
+/* Towards zero, 13 bits below the largest of what is added: 32 products at a time, as a tensor core does. */
+static double tensor_core_step(double sum, const double products[32])
+{
+    double largest = fabs(sum), total;
+    int exponent;
+    for (int i = 0; i < 32; i++)
+        largest = fmax(largest, fabs(products[i]));
+    if (largest == 0) return 0;
+    (void)frexp(largest, &exponent);
+    const double unit = ldexp(1, exponent - 1 - 13);
+    total = trunc(sum / unit);
+    for (int i = 0; i < 32; i++)
+        total += trunc(products[i] / unit);
+    return total * unit;
+}
+
+/* One element; `dropped`: a step that is left out, -1 for none. promotes: sums of 128 are added in double. */
+static float tensor_core_element(const fp8r_matmul *matmul, int64_t row, int64_t col, int64_t dropped, bool promotes)
+{
+    double sum = 0, kept = 0;
+    for (int64_t step = 0; 32 * step < matmul->a.cols; step++) {
+        double products[32] = {0};
+        for (int64_t i = 0; i < 32 && 32 * step + i < matmul->a.cols && step != dropped; i++) {
+            int64_t k = 32 * step + i;
+            products[i] = (double)fp8r_load(matmul->a.data, row * matmul->a.row_stride + k, FP8R_DTYPE_E4M3) *
+                          (double)fp8r_load(matmul->b.data, k + col * matmul->b.col_stride, FP8R_DTYPE_E4M3);
+        }
+        sum = tensor_core_step(sum, products);
+        if (promotes && step % 4 == 3) {
+            kept += sum;
+            sum = 0;
+        }
+    }
+    return (float)(kept + sum) * ((const float *)matmul->scale_b.data)[col] * ((const float *)matmul->scale_a.data)[row];
+}
+
+/* What a tensor core makes of it is right; with a step of 32 left out anywhere it is not. */
+static void tensor_cores(void **state)
+{
+    static const char *const problems[] = {"3x40x96:fp32",   "3x40x1024:fp32", "3x40x7000:fp32", "3x40x16384:fp32",
+                                           "3x40x1024:fp32:precise", "3x40x16384:fp32:precise"};
+    struct fp8r_verify_options options = fp8r_verify_options_of(&(fp8r_device_facts){.kind = FP8R_DEVICE_CUDA});
+    (void)state;
+    for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
+        struct setting setting;
+        setting_init(&setting, problems[i], &options);
+        const fp8r_matmul *matmul = &setting.inputs.matmul;
+        float *out = matmul->out.data;
+        for (int fault = 0; fault < 2; fault++) {
+            int64_t dropped = fault ? matmul->a.cols / 64 : -1;
+            for (int64_t row = 0; row < 3; row++)
+                for (int64_t col = 0; col < 40; col++)
+                    out[row * 40 + col] = tensor_core_element(matmul, row, col, dropped,
+                                                              matmul->accumulation == FP8R_ACCUMULATE_PRECISE);
+            struct fp8r_verdict verdict = verify(&setting);
+            if (!fault && !verdict.is_good) fail_msg("%s: %s", problems[i], verdict.text);
+            if (!fault)
+                print_message("%s: the worst element comes to %.2f of its bound\n", problems[i],
+                              verdict.worst_error / verdict.worst_bound);
+            else
+                assert_true(verdict.wrong >= 2);
+        }
+        setting_fini(&setting);
+    }
+}
+
 static void swapped_scales(void **state)
 {
     (void)state;
@@ -242,6 +308,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(right_results),       cmocka_unit_test(dropped_term),
+        cmocka_unit_test(tensor_cores),
         cmocka_unit_test(swapped_scales),      cmocka_unit_test(missing_tile),
         cmocka_unit_test(last_row_and_column), cmocka_unit_test(not_a_number),
         cmocka_unit_test(expected_nan),        cmocka_unit_test(untouched_element),

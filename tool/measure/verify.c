@@ -8,7 +8,8 @@
  * term of thousands.
  *  - a tensor core adds 32 products at a time to the sum so far, all cut to 13 bits below the largest of them, towards
  * zero. So K / 32 cuts of the sum, each half a step on average and mostly to one side, of a sum that is half of S on
- * average and strays from that by less than 2 sqrt(sum P_k^2); and K cuts of products that may have either sign. When
+ * average and strays from that by less than sqrt(sum P_k^2) over its length; and K cuts of products, relative to that
+ * sum, that may have either sign. On an H200 the worst of 33000 elements came to a quarter of this bound. When
  * promoted, only 4 cuts add up, of sums of 128 products, and those of K / 128 sums may have either sign.
  * Scales and bias then err by a few ulp of fp32, and both ends of the interval are rounded
  * to out's type. SPDX-License-Identifier: Apache-2.0 */
@@ -139,7 +140,7 @@ static double tensor_core_bound(const struct fp8r_sums *sums, double k, bool pro
 {
     const double step = 0x1p-13, cuts = ceil(k / 32), deviation = sqrt(sums->squares), sum = fabs(sums->sum);
     if (!promotes)
-        return step * (cuts * (sum / 2 + deviation) + DEVIATIONS * 0.3 * sqrt(k) * (sum + 2 * deviation));
+        return step * (cuts / 2 + DEVIATIONS * 0.3 * sqrt(k)) * (sum / 2 + deviation);
     const double parts = ceil(k / 128), part = deviation / sqrt(parts) + sum / parts;
     return step * DEVIATIONS * sqrt(parts) * (4 * part + 0.3 * sqrt(fmin(k, 128)) * 2 * part);
 }
