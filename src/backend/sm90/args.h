@@ -13,13 +13,20 @@ enum {
     FP8R_SM90_WEIGHTS_STATIC =
         1 << 0,                     /* b may be read before the kernels in front of this one are complete */
     FP8R_SM90_OUT_VECTORS = 1 << 1, /* out's address and pitches allow stores of 4 elements */
-    FP8R_SM90_OUT_TILES = 1 << 2,   /* out's address and pitches allow stores by the copy engine */
+    FP8R_SM90_INTERLEAVED = 1 << 2, /* wide: rows of b in encode_interleaved's order, stores of 16 bytes */
+    FP8R_SM90_OUT_FOURS = 1 << 4, /* out is bf16 and whole in groups of 4 elements that one store may write */
+    FP8R_SM90_PREFETCH = 1 << 5,  /* the ring holds little of b: have the L2 fetch the ring's next turn */
     FP8R_SM90_RECEIVE_IN_STAGES = 1 << 3 /* skinny: partial sums take the place of the stages */
+};
+
+/* What kernels divide by: reciprocal = floor(2^32 / d), at most 2^32 - 1. */
+struct fp8r_sm90_divisor {
+    int32_t d;
+    uint32_t reciprocal;
 };
 
 struct fp8r_sm90_args {
     CUtensorMap map_a, map_b;
-    CUtensorMap map_out;            /* only with FP8R_SM90_OUT_TILES */
     const float *scale_a, *scale_b; /* NULL: 1 */
     const void *bias;               /* NULL: none */
     void *out;
@@ -29,9 +36,10 @@ struct fp8r_sm90_args {
     int32_t
         segment[FP8R_SM90_SEGMENTS_MAX + 1]; /* first block of K of each segment; then the number of blocks */
     int32_t
-        rounds[FP8R_SM90_SEGMENTS_MAX]; /* skinny: stages of the longest segment of a block of the cluster */
-    int32_t a_batch, b_batch;           /* 1: the operand has a matrix for each batch item; 0: one for all */
-    int32_t out_dtype, bias_dtype;      /* FP8R_DTYPE_* */
+        rounds[FP8R_SM90_SEGMENTS_MAX], /* skinny: stages of the longest segment of a block of the cluster */
+        first_rounds[FP8R_SM90_SEGMENTS_MAX]; /* skinny: of those, the ring's first turn */
+    int32_t a_batch, b_batch;      /* 1: the operand has a matrix for each batch item; 0: one for all */
+    int32_t out_dtype, bias_dtype; /* FP8R_DTYPE_* */
     int32_t flags;
     int32_t split; /* blocks of the cluster that take a part of K each */
     int32_t inner; /* skinny: segments of K a block, each for its own warpgroups */
@@ -40,10 +48,20 @@ struct fp8r_sm90_args {
     int32_t tiles_m, tiles_n; /* cluster tiles a matrix */
     int32_t tiles;            /* cluster tiles in all, batch counted */
     int32_t rows;             /* skinny: rows of b a block */
+    int32_t row_warps;        /* skinny: warps that multiply one segment; times inner: consumers */
     int32_t raster;           /* wide: cluster tiles along M that are walked together */
-    int32_t segments;         /* wide, promoting: 0 = every block, else so many equal parts of K */
+    struct fp8r_sm90_divisor by_split, by_row_warps, by_consumers, by_units,
+        by_depth; /* skinny; units of a warp */
+    struct fp8r_sm90_divisor by_matrix, by_band, by_height, by_last_height, by_share_m, by_size,
+        by_stages;    /* wide */
+    int32_t segments; /* wide, promoting: 0 = every block, else so many equal parts of K */
     int32_t stages, stage_bytes;
-    int32_t depth; /* skinny: blocks of K a stage */
+    int32_t depth;            /* skinny: blocks of K a stage */
+    int32_t ring_rounds;      /* skinny: stages a segment */
+    int32_t share_a, share_b; /* wide: masks of the blocks that share with block 0 */
+    int32_t part_a, part_b;   /* wide: rows of a tile that each of them loads */
+    int32_t b_groups;         /* wide, interleaved: groups of rows from one matrix of b to the next */
+    int32_t step;             /* wide: cluster tiles that are made at the same time */
     int32_t step_x,
         step_z;           /* skinny: a block of K along the maps: 128, 0; or 0, 1 where blocks are an axis */
     int32_t weight_bytes; /* skinny: of one block of K of the weights, in shared memory */

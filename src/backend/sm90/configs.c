@@ -7,6 +7,7 @@
 #include "backend/sm90/kernels.h"
 #include "backend/sm90/limits.h"
 #include "backend/sm90/shapes.h"
+#include "base/dtype.h"
 
 /* skinny_kK_bB_cCR: K segments over B blocks, cut for C blocks a multiprocessor of which R would have room.
  * wide_RxC with _mX, _nX: tiles of R rows and C columns of out, tiles of b, of a shared by X blocks; _kK: K
@@ -23,18 +24,40 @@
         .share_n = (share_n_), .inner = 1, .groups = (groups_), .tiles = (tiles_), .columns = (columns_)     \
     }
 
+#define ALTERNATING(name_, tiles_, columns_, share_m_, share_n_)                                             \
+    {                                                                                                        \
+        .name = "wide_" name_, .family = FP8R_SM90_WIDE, .split = 1, .share_m = (share_m_),                  \
+        .share_n = (share_n_), .inner = 1, .groups = 2, .tiles = (tiles_), .columns = (columns_),            \
+        .alternate = true                                                                                    \
+    }
+
 const struct fp8r_sm90_config fp8r_sm90_configs[] = {
 #include "backend/sm90/configs.inc"
 };
 
 const int fp8r_sm90_config_count = (int)(sizeof fp8r_sm90_configs / sizeof *fp8r_sm90_configs);
 
-static const void *wide_kernel(const struct fp8r_sm90_config *config, const fp8r_problem *problem)
+const void *fp8r_sm90_wide_kernel(const struct fp8r_sm90_config *config, const fp8r_problem *problem)
 {
-    const bool e5m2 = problem->a.dtype == FP8R_DTYPE_E5M2;
-    return fp8r_sm90_promotes(config, problem)
-               ? fp8r_sm90_wide_precise(config->groups, config->tiles, config->columns, e5m2)
-               : fp8r_sm90_wide_fast(config->groups, config->tiles, config->columns, e5m2);
+    const bool e5m2 = problem->a.dtype == FP8R_DTYPE_E5M2, promote = fp8r_sm90_promotes(config, problem);
+    if (config->alternate)
+        return promote || e5m2 ? NULL : fp8r_sm90_wide_alternating(config->tiles, config->columns);
+    return promote ? fp8r_sm90_wide_precise(config->groups, config->tiles, config->columns, e5m2)
+                   : fp8r_sm90_wide_fast(config->groups, config->tiles, config->columns, e5m2);
+}
+
+int fp8r_sm90_tile_rows(const struct fp8r_sm90_config *config)
+{
+    return (config->alternate ? 1 : config->groups) * config->tiles * 64;
+}
+
+bool fp8r_sm90_interleaves(const struct fp8r_sm90_config *config, const fp8r_problem *problem)
+{
+    const int group = FP8R_SM90_WIDE_GROUP(config->columns);
+    return config->family == FP8R_SM90_WIDE && config->split == 1 && problem->out.align_bytes >= 16 &&
+           fp8r_dtype_bytes(problem->out.dtype) == 2 && problem->n % group == 0 &&
+           config->columns / config->share_m % group == 0 &&
+           problem->b.batch_stride % (problem->b.col_stride * group) == 0;
 }
 
 bool fp8r_sm90_promotes(const struct fp8r_sm90_config *config, const fp8r_problem *problem)
@@ -117,10 +140,12 @@ bool fp8r_sm90_supports(const fp8r_device_facts *device, const fp8r_problem *pro
         FP8R_REJECT_IF(problem->n > 65535 * 16, reason, SHAPE_MAX, "N", problem->n, 65535 * 16);
         return true;
     }
-    FP8R_REJECT_IF(problem->accumulation == FP8R_ACCUMULATE_PRECISE && !wide_kernel(config, problem), reason,
-                   ACCUMULATION, "precise", 0, 0);
-    FP8R_REJECT_IF(!wide_kernel(config, problem), reason, DTYPE, "a", problem->a.dtype, 0);
-    return supports_count(problem, config->groups * config->tiles * 64, config->columns, reason);
+    FP8R_REJECT_IF(problem->accumulation == FP8R_ACCUMULATE_PRECISE &&
+                       !fp8r_sm90_wide_kernel(config, problem),
+                   reason, ACCUMULATION, "precise", 0, 0);
+    FP8R_REJECT_IF(!fp8r_sm90_wide_kernel(config, problem), reason, DTYPE, "a", problem->a.dtype, 0);
+    FP8R_REJECT_IF(config->alternate && !fp8r_sm90_interleaves(config, problem), reason, LAYOUT, "out", 0, 0);
+    return supports_count(problem, fp8r_sm90_tile_rows(config), config->columns, reason);
 }
 
 const char *fp8r_sm90_class(const fp8r_device_facts *device, const fp8r_problem *problem, int config_index)

@@ -149,6 +149,29 @@ FP8R_DEVICE void store_swapped(const struct fp8r_sm90_args *args, const struct s
                           columns->exist[0], low, high);
 }
 
+/* The same where FP8R_SM90_OUT_FOURS holds, without a branch, so that several may be under way. columns,
+ * bias: of the unit's first column n; scale_a: of row m. */
+template <bool BIASED>
+FP8R_DEVICE void store_swapped_fours(const struct fp8r_sm90_args *args, uint16_t *out, float4 sums, int m,
+                                     int n, int limit, const float *scale_b, const float *bias,
+                                     const float *scale_a)
+{
+    const int lane = threadIdx.x % 32, quarter = lane % 4;
+    const float2 scales = *(const float2 *)(scale_a + quarter * 2);
+    const float b0 = scale_b[lane / 4], b1 = scale_b[lane / 4 + 8];
+    const float bias0 = BIASED ? bias[lane / 4] : 0.0f, bias1 = BIASED ? bias[lane / 4 + 8] : 0.0f;
+    const uint32_t first =
+        transpose_8x8(pack_halves(FP8R_DTYPE_BF16, finish(sums.x, b0, scales.x, BIASED, bias0),
+                                  finish(sums.y, b0, scales.y, BIASED, bias0)));
+    const uint32_t second =
+        transpose_8x8(pack_halves(FP8R_DTYPE_BF16, finish(sums.z, b1, scales.x, BIASED, bias1),
+                                  finish(sums.w, b1, scales.y, BIASED, bias1)));
+    uint32_t low, high;
+    const int start = n + widen_pairs(first, second, &low, &high);
+    if (m + lane / 4 < args->m && start < limit)
+        *(uint2 *)(out + (int64_t)(m + lane / 4) * args->out_row + start) = make_uint2(low, high);
+}
+
 /* 16 rows and 16 columns of out, operands not swapped: two fragments of 8 columns; in each x, y: row lane /
  * 4, columns 2 (lane % 4) and one more; z, w: row lane / 4 + 8. scale_a: of the thread's two rows. */
 FP8R_DEVICE void store_straight(const struct fp8r_sm90_args *args, const float4 sums[2], int batch, int m,
@@ -192,6 +215,79 @@ FP8R_DEVICE void store_straight(const struct fp8r_sm90_args *args, const float4 
         if (out_m < args->m)
             store_four_halves((uint16_t *)args->out + offset + n + start, args->flags & FP8R_SM90_OUT_VECTORS,
                               args->n - n - start, low, high);
+    }
+}
+
+/* The same where FP8R_SM90_OUT_FOURS holds, without a branch. out: its first element in row 0. */
+template <bool BIASED>
+FP8R_DEVICE void store_straight_fours(const struct fp8r_sm90_args *args, uint16_t *out, const float4 sums[2],
+                                      int m, int n, const float *scale_b, const float *bias,
+                                      const float scale_a[2])
+{
+    const int row = m + threadIdx.x % 32 / 4, column = threadIdx.x % 4 * 2;
+    uint32_t packed[2][2]; /* row half, fragment */
+#pragma unroll
+    for (int f = 0; f < 2; ++f) {
+        const float2 scales = *(const float2 *)(scale_b + 8 * f + column);
+        float2 biases = make_float2(0.0f, 0.0f);
+        if (BIASED) biases = *(const float2 *)(bias + 8 * f + column);
+        packed[0][f] = pack_halves(FP8R_DTYPE_BF16, finish(sums[f].x, scales.x, scale_a[0], BIASED, biases.x),
+                                   finish(sums[f].y, scales.y, scale_a[0], BIASED, biases.y));
+        packed[1][f] = pack_halves(FP8R_DTYPE_BF16, finish(sums[f].z, scales.x, scale_a[1], BIASED, biases.x),
+                                   finish(sums[f].w, scales.y, scale_a[1], BIASED, biases.y));
+    }
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        uint32_t low, high;
+        const int start = n + widen_pairs(packed[half][0], packed[half][1], &low, &high);
+        if (row + 8 * half < args->m && start < args->n)
+            *(uint2 *)(out + (int64_t)(row + 8 * half) * args->out_row + start) = make_uint2(low, high);
+    }
+}
+
+/* 16 rows of out, 16 bits an element, whose columns lie in the order that encode_interleaved gives b's rows:
+ * of every GROUP columns a lane holds GROUP / 4 consecutive ones. scale_a: of the thread's two rows. What
+ * does not change is known at compile time, since this code runs once a tile and is longer than the cache of
+ * instructions likes. */
+template <int COLUMNS, bool BF16, bool BIASED>
+FP8R_DEVICE void store_interleaved(const struct fp8r_sm90_args *args, const float *sums, int batch, int m,
+                                   int n, const float *scale_b, const float *bias, const float scale_a[2])
+{
+    constexpr int group = FP8R_SM90_WIDE_GROUP(COLUMNS), each = group / 4;
+    const int row = m + threadIdx.x % 32 / 4, offset = threadIdx.x % 4 * each;
+    uint16_t *const to[2] = {
+        (uint16_t *)args->out + batch * args->out_batch + (int64_t)row * args->out_row + n + offset,
+        (uint16_t *)args->out + batch * args->out_batch + (int64_t)(row + 8) * args->out_row + n + offset};
+    const bool exists[2] = {row < args->m, row + 8 < args->m};
+#pragma unroll
+    for (int g = 0; g < COLUMNS; g += group) {
+        if (n + g >= args->n) break;
+        float scales[each], biases[each];
+#pragma unroll
+        for (int i = 0; i < each; i += 4) {
+            *(float4 *)(scales + i) = *(const float4 *)(scale_b + g + offset + i);
+            if (BIASED) *(float4 *)(biases + i) = *(const float4 *)(bias + g + offset + i);
+        }
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            uint32_t words[each / 2];
+#pragma unroll
+            for (int i = 0; i < each / 2; ++i) {
+                const float *s = sums + g / 2 + 4 * i + 2 * half;
+                words[i] = pack_halves(
+                    BF16 ? FP8R_DTYPE_BF16 : FP8R_DTYPE_FP16,
+                    finish(s[0], scales[2 * i], scale_a[half], BIASED, BIASED ? biases[2 * i] : 0.0f),
+                    finish(s[1], scales[2 * i + 1], scale_a[half], BIASED,
+                           BIASED ? biases[2 * i + 1] : 0.0f));
+            }
+            if (exists[half]) {
+                if (each == 8)
+                    *(uint4 *)(to[half] + g) =
+                        make_uint4(words[0], words[1], words[each / 4], words[each / 2 - 1]);
+                else
+                    *(uint2 *)(to[half] + g) = make_uint2(words[0], words[1]);
+            }
+        }
     }
 }
 

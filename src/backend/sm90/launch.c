@@ -140,20 +140,51 @@ static bool encode_operand_deep(encoder encode, CUtensorMap *map, const struct o
                   CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 
-static bool encode_out(encoder encode, CUtensorMap *map, const fp8r_problem *problem, void *out, int columns)
+/* Rows of b in an order of their own inside every `group`: row (group / 4) q + 2 p + e of memory (q < 4, e <
+ * 2) becomes row 8 p + 2 q + e of the tile, so that a thread's results are consecutive columns of out.
+ * Matrices of the batch are a multiple of `group` rows apart, which makes them one long axis. */
+static bool encode_interleaved(encoder encode, CUtensorMap *map, const struct operand_rows *operand,
+                               int box_rows, int group)
 {
-    const int chunk = FP8R_SM90_WIDE_CHUNK(columns);
-    const fp8r_operand *operand = &problem->out;
-    const cuuint64_t row_bytes = 2 * (cuuint64_t)operand->row_stride;
-    const cuuint64_t batch_bytes = 2 * (cuuint64_t)operand->batch_stride;
-    const cuuint64_t extents[3] = {(cuuint64_t)problem->n, (cuuint64_t)problem->m,
-                                   (cuuint64_t)problem->batch};
-    const cuuint64_t pitches[2] = {row_bytes, problem->batch > 1 ? batch_bytes : row_bytes};
-    const cuuint32_t box[3] = {(cuuint32_t)chunk, 64, 1}, steps[3] = {1, 1, 1};
-    return encode(map, CU_TENSOR_MAP_DATA_TYPE_UINT16, 3, out, extents, pitches, box, steps,
-                  CU_TENSOR_MAP_INTERLEAVE_NONE,
-                  chunk == 32 ? CU_TENSOR_MAP_SWIZZLE_64B : CU_TENSOR_MAP_SWIZZLE_32B,
-                  CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+    const cuuint64_t row = (cuuint64_t)operand->row_stride, groups = (cuuint64_t)(operand->rows / group);
+    const cuuint64_t apart = (cuuint64_t)operand->batch_stride / (row * (cuuint64_t)group);
+    const cuuint64_t extents[5] = {(cuuint64_t)operand->k, 2, 4, (cuuint64_t)(group / 8),
+                                   operand->batch_stride ? ((cuuint64_t)operand->batch - 1) * apart + groups
+                                                         : groups};
+    const cuuint64_t pitches[4] = {row, row * (cuuint64_t)(group / 4), row * 2, row * (cuuint64_t)group};
+    const cuuint32_t box[5] = {FP8R_SM90_BLOCK_K, 2, 4, (cuuint32_t)(group / 8),
+                               (cuuint32_t)(box_rows / group)};
+    const cuuint32_t steps[5] = {1, 1, 1, 1, 1};
+    return encode(map, CU_TENSOR_MAP_DATA_TYPE_UINT8, 5, (void *)(uintptr_t)operand->data, extents, pitches,
+                  box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                  CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+}
+
+/* As encode_operand, with two axes of extent 1 behind: the same instruction loads either order. */
+static bool encode_plain(encoder encode, CUtensorMap *map, const struct operand_rows *operand, int box_rows)
+{
+    const cuuint64_t row = (cuuint64_t)operand->row_stride,
+                     matrix = operand->batch_stride ? (cuuint64_t)operand->batch_stride : row;
+    const cuuint64_t extents[5] = {(cuuint64_t)operand->k, (cuuint64_t)operand->rows,
+                                   operand->batch_stride ? (cuuint64_t)operand->batch : 1, 1, 1};
+    const cuuint64_t pitches[4] = {row, matrix, row, row};
+    const cuuint32_t box[5] = {FP8R_SM90_BLOCK_K, (cuuint32_t)box_rows, 1, 1, 1}, steps[5] = {1, 1, 1, 1, 1};
+    return encode(map, CU_TENSOR_MAP_DATA_TYPE_UINT8, 5, (void *)(uintptr_t)operand->data, extents, pitches,
+                  box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                  CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+}
+
+/* Bytes of b that a multiprocessor should have on their way from memory to keep it busy. */
+enum { BYTES_UNDER_WAY = 131072 };
+
+/* Where b is read from memory once or twice, is its part of the ring too small for that? */
+static bool prefetches(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_shape *shape)
+{
+    const struct fp8r_sm90_config *config = plan->config;
+    if (config->family == FP8R_SM90_SKINNY)
+        return config->cut * shape->stages * shape->depth * shape->weight_bytes < BYTES_UNDER_WAY;
+    return plan->problem.m <= 2 * shape->tile_m &&
+           shape->stages * config->columns * FP8R_SM90_BLOCK_K < BYTES_UNDER_WAY;
 }
 
 static int32_t flags_of(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_shape *shape)
@@ -161,9 +192,10 @@ static int32_t flags_of(const struct fp8r_sm90_plan *plan, const struct fp8r_sm9
     const fp8r_operand *out = &plan->problem.out;
     int32_t flags = plan->problem.flags & FP8R_WEIGHTS_STATIC ? FP8R_SM90_WEIGHTS_STATIC : 0;
     if (out->align_bytes >= 8) flags |= FP8R_SM90_OUT_VECTORS;
-    if (plan->config->family == FP8R_SM90_WIDE && plan->config->split == 1 && out->align_bytes >= 16 &&
-        fp8r_dtype_bytes(out->dtype) == 2)
-        flags |= FP8R_SM90_OUT_TILES;
+    if (out->align_bytes >= 8 && out->dtype == FP8R_DTYPE_BF16 && plan->problem.n % 4 == 0)
+        flags |= FP8R_SM90_OUT_FOURS;
+    if (fp8r_sm90_interleaves(plan->config, &plan->problem)) flags |= FP8R_SM90_INTERLEAVED;
+    if (prefetches(plan, shape)) flags |= FP8R_SM90_PREFETCH;
     if (shape->receive_in_stages) flags |= FP8R_SM90_RECEIVE_IN_STAGES;
     return flags;
 }
@@ -180,11 +212,36 @@ static bool fill_maps(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_
     if (plan->config->family == FP8R_SM90_SKINNY)
         return encode_operand_deep(encode, &args->map_a, &a, shape->rows_a, shape->depth) &&
                encode_operand_deep(encode, &args->map_b, &b, shape->rows_b, shape->depth);
-    if (!encode_operand(encode, &args->map_a, &a, shape->rows_a) ||
-        !encode_operand(encode, &args->map_b, &b, shape->rows_b))
-        return false;
-    return !(args->flags & FP8R_SM90_OUT_TILES) ||
-           encode_out(encode, &args->map_out, problem, pointers->out, plan->config->columns);
+    if (!encode_operand(encode, &args->map_a, &a, shape->rows_a)) return false;
+    if (args->flags & FP8R_SM90_INTERLEAVED)
+        return encode_interleaved(encode, &args->map_b, &b, shape->rows_b,
+                                  FP8R_SM90_WIDE_GROUP(plan->config->columns));
+    return encode_plain(encode, &args->map_b, &b, shape->rows_b);
+}
+
+static struct fp8r_sm90_divisor divisor(int64_t d)
+{
+    if (d < 1) d = 1; /* of the other family */
+    const uint64_t reciprocal = ((uint64_t)1 << 32) / (uint64_t)d;
+    return (struct fp8r_sm90_divisor){(int32_t)d,
+                                      reciprocal > UINT32_MAX ? UINT32_MAX : (uint32_t)reciprocal};
+}
+
+static void fill_divisors(struct fp8r_sm90_args *args)
+{
+    const int32_t last = args->tiles_m % args->raster;
+    args->by_split = divisor(args->split);
+    args->by_depth = divisor(args->depth);
+    args->by_units = divisor((args->m + 7) / 8);
+    args->by_row_warps = divisor(args->row_warps);
+    args->by_consumers = divisor(args->row_warps * args->inner);
+    args->by_share_m = divisor(args->share_m);
+    args->by_size = divisor(args->split * args->share_m * args->share_n);
+    args->by_stages = divisor(args->stages);
+    args->by_matrix = divisor((int64_t)args->tiles_m * args->tiles_n);
+    args->by_band = divisor((int64_t)args->raster * args->tiles_n);
+    args->by_height = divisor(args->raster);
+    args->by_last_height = divisor(last ? last : args->raster);
 }
 
 static void fill_args(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_shape *shape,
@@ -212,6 +269,8 @@ static void fill_args(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_
         const int inner = plan->config->inner,
                   own = args->segment[(i + 1) * inner] - args->segment[i * inner];
         args->rounds[i] = (own + inner * shape->depth - 1) / (inner * shape->depth);
+        const int first = shape->stages / inner;
+        args->first_rounds[i] = args->rounds[i] < first ? args->rounds[i] : first;
     }
     args->a_batch = problem->a.batch_stride != 0;
     args->b_batch = problem->b.batch_stride != 0;
@@ -226,17 +285,29 @@ static void fill_args(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_
     args->tiles_n = (int32_t)((problem->n + shape->tile_n - 1) / shape->tile_n);
     args->tiles = (int32_t)(args->tiles_m * args->tiles_n * problem->batch);
     args->rows = shape->rows;
-    args->raster = shape->raster;
+    args->row_warps = (shape->rows + 63) / 64 * 4;
+    args->raster = shape->raster > 0 ? shape->raster : 1;
     args->segments = shape->segments;
     args->stages = shape->stages;
     args->stage_bytes = shape->stage_bytes;
     args->depth = shape->depth;
+    args->part_a = shape->rows_a;
+    args->part_b = shape->rows_b;
+    if (args->flags & FP8R_SM90_INTERLEAVED)
+        args->b_groups = (int32_t)(problem->b.batch_stride /
+                                   (problem->b.col_stride * FP8R_SM90_WIDE_GROUP(plan->config->columns)));
+    args->ring_rounds = shape->stages / plan->config->inner;
+    for (int i = 0; i < plan->config->share_n; ++i)
+        args->share_a |= 1 << (plan->config->split * plan->config->share_m * i);
+    for (int i = 0; i < plan->config->share_m; ++i)
+        args->share_b |= 1 << (plan->config->split * i);
     args->step_x = shape->depth > 1 ? 0 : FP8R_SM90_BLOCK_K;
     args->step_z = shape->depth > 1 ? 1 : 0;
     args->weight_bytes = shape->weight_bytes;
     args->receive_offset = shape->receive_offset;
     args->scales_offset = shape->scales_offset;
     args->barriers_offset = shape->barriers_offset;
+    fill_divisors(args);
 }
 
 /* Skinny: blocks of a cluster x clusters along N x batch. Wide: so many blocks; without a split those walk
@@ -257,14 +328,15 @@ fp8r_status fp8r_sm90_launch(const struct fp8r_sm90_plan *plan, const fp8r_probl
     const struct fp8r_sm90_shape *shape = plan->shapes;
     while (shape->m_max < problem->m)
         ++shape;
-    struct fp8r_sm90_args args;
+    struct fp8r_sm90_args args = {0};
     fill_args(plan, shape, problem, pointers, &args);
     if (!fill_maps(plan, shape, problem, pointers, &args))
         return fp8r_fail(FP8R_ERROR_DEVICE, "cuTensorMapEncodeTiled refused an operand of sm90:%s",
                          plan->config->name);
     cudaLaunchAttribute attributes[2];
-    const cudaLaunchConfig_t config = launch_config(shape, grid_of(plan, shape, problem, &args), attributes,
-                                                    plan->dependent_launch, stream);
+    const dim3 grid = grid_of(plan, shape, problem, &args);
+    args.step = (int32_t)grid.x / shape->cluster;
+    const cudaLaunchConfig_t config = launch_config(shape, grid, attributes, plan->dependent_launch, stream);
     void *parameters[] = {&args};
     const cudaError_t error = cudaLaunchKernelExC(&config, shape->kernel, parameters);
     return error == cudaSuccess ? FP8R_OK : cuda_failed("cudaLaunchKernelExC", error);

@@ -12,6 +12,13 @@
 /* Most segments of K. */
 #define FP8R_SM90_SEGMENTS_MAX 8
 
+/* Numbers of named barriers: the stages' full barriers are ready; the empty ones are, too; of all that
+ * multiply; whose turn it is, one each for the warpgroups. */
+#define FP8R_SM90_READY_BARRIER     1
+#define FP8R_SM90_EMPTY_BARRIER     2
+#define FP8R_SM90_CONSUMERS_BARRIER 3
+#define FP8R_SM90_TURN_BARRIER      4
+
 /* ---- Skinny
  * ------------------------------------------------------------------------------------------------------ */
 
@@ -44,22 +51,29 @@
 /* Multiplying warpgroups and the one that loads. */
 #define FP8R_SM90_WIDE_THREADS(groups) (((groups) + 1) * 128)
 
-/* Registers a thread after the warpgroups have traded: 65536 are shared out at launch, and the loaders need
- * few. */
-#define FP8R_SM90_WIDE_REGISTERS(groups)        ((groups) == 2 ? 232 : 160)
+/* Two warpgroups with up to 96 accumulators a thread leave a quarter of the registers to the small kernel in
+ * front of the next product: that one can only start when all of its blocks have. */
+#define FP8R_SM90_WIDE_SPARES(groups, accumulators) ((groups) == 2 && (accumulators) <= 96)
+#define FP8R_SM90_WIDE_BOUND(groups, accumulators)                                                           \
+    (FP8R_SM90_WIDE_SPARES(groups, accumulators) ? 512 : FP8R_SM90_WIDE_THREADS(groups))
+
+/* Registers a thread after the warpgroups have traded those that they got at launch; the loaders need few. */
+#define FP8R_SM90_WIDE_REGISTERS(groups, accumulators)                                                       \
+    (FP8R_SM90_WIDE_SPARES(groups, accumulators) ? 168 : (groups) == 2 ? 232 : 160)
 #define FP8R_SM90_WIDE_LOADER_REGISTERS(groups) ((groups) == 2 ? 40 : 32)
 
-/* Columns of out that one store of the copy engine takes: rows of 64 or 32 bytes, swizzled as wide. Twice
- * that would cost the largest tiles their fourth stage. */
-#define FP8R_SM90_WIDE_CHUNK(columns) ((columns) % 32 == 0 ? 32 : 16)
+/* Columns of out whose order in a tile may differ from that in memory: b's rows are loaded so that what a
+ * thread holds of a row lies side by side. */
+#define FP8R_SM90_WIDE_GROUP(columns) ((columns) % 32 == 0 ? 32 : 16)
 
 /* Tiles: warpgroups, 64-row tiles a warpgroup, columns. A promoting kernel holds its accumulators twice. */
 #define FP8R_SM90_WIDE_FAST(X)                                                                               \
     X(2, 1, 64)                                                                                              \
-    X(2, 1, 96) X(2, 1, 128) X(2, 1, 160) X(2, 1, 176) X(2, 1, 192) X(2, 1, 224) X(2, 1, 256) X(2, 2, 64)    \
-        X(2, 2, 112) X(3, 1, 192)
+    X(2, 1, 96) X(2, 1, 112) X(2, 1, 128) X(2, 1, 176) X(2, 1, 192) X(2, 1, 224) X(2, 1, 256)
 #define FP8R_SM90_WIDE_PRECISE(X)                                                                            \
-    X(2, 1, 64) X(2, 1, 96) X(2, 1, 128) X(2, 1, 160) X(2, 1, 176) X(2, 1, 192) X(2, 2, 64)
+    X(2, 1, 64) X(2, 1, 96) X(2, 1, 112) X(2, 1, 128) X(2, 1, 176) X(2, 1, 192) X(3, 1, 128)
+/* Two warpgroups with a tile each, in turns: 64-row tiles, columns. */
+#define FP8R_SM90_WIDE_ALTERNATING(X) X(2, 96) X(2, 112) X(2, 128) X(2, 160) X(2, 176) X(2, 192)
 /* Those that also take e5m2 for a. */
 #define FP8R_SM90_WIDE_E5M2(X) X(2, 1, 128) X(2, 1, 192)
 

@@ -47,14 +47,14 @@ FP8R_DEVICE void stage_release(const struct pipeline *pipe, int stage)
     }
 }
 
-/* acc[i] (+)= 64 rows of p times N rows of q over one block of K; the tiles of p are 64 rows apart. p, q: low
- * halves of descriptors. */
-template <int TILES, int N, int TYPES>
-FP8R_DEVICE void multiply_block(float (&acc)[TILES][N / 2], uint32_t p, uint32_t q, bool fresh)
+/* acc[i] (+)= 64 rows of p times N rows of q over steps FIRST .. END - 1 of a block of K, 32 each; the tiles
+ * of p are 64 rows apart. p, q: low halves of descriptors of the block. */
+template <int TILES, int N, int TYPES, int FIRST, int END>
+FP8R_DEVICE void multiply_steps(float (&acc)[TILES][N / 2], uint32_t p, uint32_t q, bool fresh)
 {
     wgmma_fence();
 #pragma unroll
-    for (int step = 0; step < FP8R_SM90_BLOCK_K / 32; ++step) {
+    for (int step = FIRST; step < END; ++step) {
 #pragma unroll
         for (int i = 0; i < TILES; ++i)
             wgmma<N, TYPES>::run(acc[i], wgmma_descriptor(p + i * (64 * FP8R_SM90_BLOCK_K / 16) + 2 * step),
@@ -71,12 +71,20 @@ struct stride {
     int step, blocks, releases;
 };
 
+/* Passes over `blocks` stages that another consumer takes. */
+FP8R_DEVICE void ring_skip(struct ring *ring, const struct fp8r_sm90_divisor *by_stages, int blocks)
+{
+    int stage;
+    ring->parity ^= divide(ring->stage + blocks, by_stages, &stage) & 1;
+    ring->stage = stage;
+}
+
 /* sums = the product over the next `blocks` blocks (more than none) in the tensor core's own accumulator: one
- * block's products stay in flight. */
+ * block's products stay in flight. Says so at a named barrier (0: none) when the last ones are. */
 template <int TILES, int N, int TYPES>
 FP8R_DEVICE void accumulate_fast(float (&sums)[TILES][N / 2], const struct pipeline *pipe, struct ring *ring,
                                  uint32_t p_offset, uint32_t q_offset, const struct stride *stride,
-                                 int blocks)
+                                 int blocks, int last_barrier = 0)
 {
     const uint32_t p_first = wgmma_descriptor_low(pipe->tiles + p_offset);
     const uint32_t q_first = wgmma_descriptor_low(pipe->tiles + q_offset);
@@ -84,9 +92,10 @@ FP8R_DEVICE void accumulate_fast(float (&sums)[TILES][N / 2], const struct pipel
     for (int block = 0; block < blocks; ++block) {
         const uint32_t stage = ring->stage * (pipe->stage_bytes / 16);
         if (ring->block == 0) barrier_wait(pipe->full + 8 * ring->stage, ring->parity);
-        multiply_block<TILES, N, TYPES>(sums, p_first + stage + ring->block * (pipe->p_block_bytes / 16),
-                                        q_first + stage + ring->block * (pipe->q_block_bytes / 16),
-                                        block == 0);
+        multiply_steps<TILES, N, TYPES, 0, FP8R_SM90_BLOCK_K / 32>(
+            sums, p_first + stage + ring->block * (pipe->p_block_bytes / 16),
+            q_first + stage + ring->block * (pipe->q_block_bytes / 16), block == 0);
+        if (last_barrier && block == blocks - 1) named_barrier_arrive(last_barrier, 256);
         wgmma_wait<1>();
         if (left >= 0) stage_release(pipe, left);
         left = -1;
@@ -100,8 +109,61 @@ FP8R_DEVICE void accumulate_fast(float (&sums)[TILES][N / 2], const struct pipel
     if (left >= 0) stage_release(pipe, left);
 }
 
-/* The same with partial sums added in fp32 after every block (segments = 0), or at the ends of `segments`
- * equal parts of K, which are the parts that a split kernel of that class sums. */
+/* The value that addition leaves every other as it is. */
+template <int TILES, int N> FP8R_DEVICE void set_neutral(float (&sums)[TILES][N / 2])
+{
+#pragma unroll
+    for (int i = 0; i < TILES; ++i) {
+#pragma unroll
+        for (int j = 0; j < N / 2; ++j)
+            sums[i][j] = -0.0f;
+    }
+}
+
+template <int TILES, int N>
+FP8R_DEVICE void add_to(float (&sums)[TILES][N / 2], const float (&acc)[TILES][N / 2])
+{
+#pragma unroll
+    for (int i = 0; i < TILES; ++i) {
+#pragma unroll
+        for (int j = 0; j < N / 2; ++j)
+            sums[i][j] = __fadd_rn(sums[i][j], acc[i][j]);
+    }
+}
+
+/* Partial sums added in fp32 after every block of K, by GROUPS warpgroups that take turns at the tensor
+ * cores, a block each: one adds while the others' products run. The products of a block's last step are still
+ * under way when the turn passes on; the next one's queue up behind them. Named barrier
+ * FP8R_SM90_TURN_BARRIER + g lets group g begin; the last group lets group 0 begin once before it all. */
+template <int TILES, int N, int TYPES, int GROUPS>
+FP8R_DEVICE void accumulate_in_turns(float (&sums)[TILES][N / 2], const struct pipeline *pipe,
+                                     struct ring *ring, uint32_t p_offset, uint32_t q_offset,
+                                     const struct stride *stride, int group)
+{
+    constexpr int steps = FP8R_SM90_BLOCK_K / 32;
+    const uint32_t p_first = wgmma_descriptor_low(pipe->tiles + p_offset);
+    const uint32_t q_first = wgmma_descriptor_low(pipe->tiles + q_offset);
+    const int own = FP8R_SM90_TURN_BARRIER + group,
+              next = FP8R_SM90_TURN_BARRIER + (group + 1 < GROUPS ? group + 1 : 0);
+    set_neutral<TILES, N>(sums);
+    for (int block = 0; block < stride->blocks; ++block) {
+        const uint32_t stage = ring->stage * (pipe->stage_bytes / 16);
+        float acc[TILES][N / 2];
+        barrier_wait(pipe->full + 8 * ring->stage, ring->parity);
+        named_barrier_sync(own, 256);
+        multiply_steps<TILES, N, TYPES, 0, steps - 1>(acc, p_first + stage, q_first + stage, true);
+        multiply_steps<TILES, N, TYPES, steps - 1, steps>(acc, p_first + stage, q_first + stage, false);
+        wgmma_wait<1>();
+        named_barrier_arrive(next, 256);
+        wgmma_wait<0>();
+        stage_release(pipe, ring->stage);
+        ring_advance(ring, pipe->stages, 1);
+        add_to<TILES, N>(sums, acc);
+    }
+}
+
+/* The same without turns (segments = 0), or adding at the ends of `segments` equal parts of K, which are the
+ * parts that a split kernel of that class sums. */
 template <int TILES, int N, int TYPES>
 FP8R_DEVICE void accumulate_promoting(float (&sums)[TILES][N / 2], const struct pipeline *pipe,
                                       struct ring *ring, uint32_t p_offset, uint32_t q_offset,
@@ -109,23 +171,13 @@ FP8R_DEVICE void accumulate_promoting(float (&sums)[TILES][N / 2], const struct 
 {
     const int parts = segments ? segments : stride->blocks;
     int begin = 0;
-#pragma unroll
-    for (int i = 0; i < TILES; ++i) {
-#pragma unroll
-        for (int j = 0; j < N / 2; ++j)
-            sums[i][j] = -0.0f; /* the one value that addition leaves every other as it is */
-    }
+    set_neutral<TILES, N>(sums);
     for (int part = 1; part <= parts; ++part) {
         const int end = segments ? (int)((int64_t)stride->blocks * part / parts) : part;
         float acc[TILES][N / 2];
         accumulate_fast<TILES, N, TYPES>(acc, pipe, ring, p_offset, q_offset, stride, end - begin);
         begin = end;
-#pragma unroll
-        for (int i = 0; i < TILES; ++i) {
-#pragma unroll
-            for (int j = 0; j < N / 2; ++j)
-                sums[i][j] = __fadd_rn(sums[i][j], acc[i][j]);
-        }
+        add_to<TILES, N>(sums, acc);
     }
 }
 

@@ -1,7 +1,7 @@
-/* What each configuration is expected to take, from a few rates of the device, and the least of them. A model
- * for problems that nobody measured; it calls nothing. Its constants are fitted to sweeps on an H200: over 187
- * problems of eleven families the choice costs 1.6 % more than the best one measured, 21 % at worst.
- * SPDX-License-Identifier: Apache-2.0 */
+/* What each configuration is expected to take behind a small kernel that writes `a`, from a few rates of the
+ * device, and the least of them. A model for problems that nobody measured; it calls nothing. Its constants
+ * are fitted to a sweep on an H200: over 143 problems of eleven families the choice costs 0.8 % more than the
+ * best one measured, 7 % at worst. SPDX-License-Identifier: Apache-2.0 */
 #include "backend/sm90/sm90.h"
 
 #include <stddef.h>
@@ -11,22 +11,27 @@
 
 /* Rates a microsecond. */
 struct rates {
-    double memory_bytes;  /* from device memory, all together */
-    double sm_operations; /* of one multiprocessor's tensor cores, at the clock that power leaves */
+    double memory_bytes;  /* from device memory, all together, on paper */
+    double sm_operations; /* of one multiprocessor's tensor cores at 1 GHz */
     int sm_count;
 };
 
 static struct rates rates_of(const fp8r_device_facts *device)
 {
     const double bandwidth_gbs = device->bandwidth_gbs > 0 ? (double)device->bandwidth_gbs : 4800.0;
-    return (struct rates){.memory_bytes = bandwidth_gbs * 1e3 * 0.885,
-                          .sm_operations = 8192.0 * 1450.0,
+    return (struct rates){.memory_bytes = bandwidth_gbs * 1e3,
+                          .sm_operations = 8192.0 * 1e3,
                           .sm_count = device->sm_count > 0 ? device->sm_count : 132};
 }
 
 static double larger(double x, double y)
 {
     return x > y ? x : y;
+}
+
+static double smaller(double x, double y)
+{
+    return x < y ? x : y;
 }
 
 static int64_t divide_up(int64_t value, int64_t by)
@@ -48,14 +53,37 @@ static double memory_bytes(const fp8r_problem *problem)
     return batch * (n * k + m * k + 2.0 * m * n);
 }
 
-/* Start and end of a skinny kernel. Blocks that leave room for the next kernel's hide part of it, as long as
- * what they then hold is most of their work. */
-static double skinny_fixed_us(const struct rates *rates, const struct fp8r_sm90_config *config,
-                              const fp8r_problem *problem, int tokens)
+/* Start and end of a skinny kernel. Few tokens are held up by a ring full of weights in front of them. */
+static double skinny_fixed_us(const struct fp8r_sm90_config *config, int tokens)
 {
-    const double weights = (double)problem->batch * (double)problem->n * (double)problem->k / rates->sm_count;
-    if (config->room < 2 * config->cut) return 1.8;
-    return config->split == 2 && tokens <= 16 && weights <= 160e3 ? 1.34 : 2.73;
+    if (config->cut > 1) return 2.84;
+    if (config->room > 1) return 2.24;
+    return tokens <= 32 ? 2.6 : 2.0;
+}
+
+/* What goes on at the same time: the longest of it, and some of the next. */
+static double skinny_busy_us(const struct rates *rates, const struct fp8r_sm90_config *config,
+                             const fp8r_problem *problem, const struct fp8r_sm90_shape *shape, int tokens,
+                             int waves)
+{
+    const double k = (double)problem->k / config->split;
+    const double each_sm = (double)divide_up(
+        divide_up(problem->n, shape->rows) * config->split * problem->batch, rates->sm_count);
+    /* A ring that holds little of the weights leaves memory idle. */
+    const double under_way = (double)config->cut * shape->stages * shape->depth * shape->weight_bytes;
+    const double idle = larger(0.0, 1.0 - under_way / 110e3);
+    const double memory = memory_bytes(problem) / (0.916 * rates->memory_bytes) * (1.0 + 0.19 * idle);
+    const double taken = each_sm * k * (shape->rows + tokens) / 108e3;
+    /* Absent rows of a 64-row tile are multiplied as well, and few tokens cost as much as 32. */
+    const double multiply = 2.0 * (double)(divide_up(shape->rows, 64) * 64) * larger(tokens, 32.0) * k /
+                            (1.45 * rates->sm_operations) * each_sm;
+    /* A consumer's blocks one after the other. */
+    const double chain =
+        0.128 * (double)divide_up(problem->k, FP8R_SM90_BLOCK_K) / (config->split * config->inner) * waves;
+    const double first = larger(memory, taken), second = larger(multiply, chain);
+    const double next =
+        larger(smaller(first, second), first > second ? smaller(memory, taken) : smaller(multiply, chain));
+    return larger(first, second) + 0.126 * next;
 }
 
 static double skinny_us(const struct rates *rates, const struct fp8r_sm90_config *config,
@@ -67,50 +95,42 @@ static double skinny_us(const struct rates *rates, const struct fp8r_sm90_config
     struct fp8r_sm90_shape shape;
     const int waves = fp8r_sm90_cut_skinny(config, problem, tokens, clusters, &shape);
     if (waves == 0) return 1e30;
-    const int64_t blocks = divide_up(problem->n, shape.rows) * config->split * problem->batch;
-    const int64_t k_blocks = divide_up(problem->k, FP8R_SM90_BLOCK_K),
-                  each_sm = divide_up(blocks, rates->sm_count);
-    const double k = (double)problem->k / config->split;
     const double partial_bytes = 4.0 * shape.rows * tokens;
-    /* Absent rows of a 64-row tile are multiplied as well, and few tokens cost as much as 32. */
-    const double multiply = 2.0 * (double)(divide_up(shape.rows, 64) * 64) * (tokens < 32 ? 32 : tokens) * k /
-                            rates->sm_operations * (double)each_sm;
-    const double taken = (double)each_sm * k * (shape.rows + tokens) / 60.7e3;
-    const double chain =
-        0.203 * (double)k_blocks / segments * waves; /* a consumer's blocks one after the other */
-    const double busy =
-        larger(larger(memory_bytes(problem) / rates->memory_bytes, taken), larger(multiply, chain));
     const double across =
-        config->split > 1 ? 0.57 + partial_bytes * (config->split - 1) / config->split / 8.9e3 : 0.0;
-    const double inside = config->inner > 1 ? 0.33 + partial_bytes * config->inner / 57e3 : 0.0;
+        config->split > 1 ? 0.69 + partial_bytes * (config->split - 1) / config->split / 7.5e3 : 0.0;
+    const double inside = config->inner > 1 ? 0.41 + partial_bytes * config->inner / 35.7e3 : 0.0;
     const int64_t units = divide_up(shape.rows, 16) * divide_up(tokens, 8);
-    const double store = 0.1 * (double)divide_up(units, divide_up(shape.rows, 64) * 4 * segments) * waves;
-    return skinny_fixed_us(rates, config, problem, tokens) + busy + across + inside + store +
-           0.4 * (waves - 1) + (k_blocks % segments ? 0.4 : 0.0);
+    const double store = 0.08 * (double)divide_up(units, divide_up(shape.rows, 64) * 4 * segments) * waves;
+    const bool ragged = divide_up(problem->k, FP8R_SM90_BLOCK_K) % segments != 0;
+    return skinny_fixed_us(config, tokens) + skinny_busy_us(rates, config, problem, &shape, tokens, waves) +
+           across + inside + store + 0.87 * (waves - 1) + (ragged ? 0.2 : 0.0);
 }
 
 static double wide_us(const struct rates *rates, const struct fp8r_sm90_config *config,
                       const fp8r_problem *problem)
 {
-    const int64_t rows = config->groups * config->tiles * 64, columns = config->columns;
+    const int64_t rows = fp8r_sm90_tile_rows(config), columns = config->columns;
     const int cluster = config->split * config->share_m * config->share_n;
     const int64_t resident = usable_sms(rates, cluster) / cluster;
     const int64_t tiles = divide_up(problem->m, rows * config->share_m) *
                           divide_up(problem->n, columns * config->share_n) * problem->batch;
     const double waves = (double)divide_up(tiles, resident), area = (double)(rows * columns);
     const double k = (double)problem->k / config->split;
-    /* Narrow tiles are held up by the operands' way out of shared memory. */
-    const double efficiency = area >= 128 * 192 ? 0.987 : area >= 128 * 128 ? 0.96 : 0.864;
+    /* The clock that power leaves; less work a tile takes less of it. */
+    const double ghz = area >= 128 * 128 ? 1.289 : 1.606;
     const double tile =
-        larger(2.0 * area * k / (rates->sm_operations * efficiency), k * (double)(rows + columns) / 86.7e3);
-    const double store = 0.39 + area / 54.9e3;
+        larger(2.0 * area * k / (ghz * rates->sm_operations), k * (double)(rows + columns) / 87e3);
+    const double store = 0.31 + area / 70.9e3;
     const double exchange =
-        config->split > 1 ? 1.84 + area * 4 * (config->split - 1) / config->split / 16.5e3 : 0.0;
-    const double shared = waves > 1 && config->share_m * config->share_n > 1 ? 2.3 : 0.0;
-    /* Split blocks make one tile each: every turn starts anew. */
-    const double turn = config->split > 1 ? 2.5 + store + exchange : store;
-    return 2.5 + store + exchange + shared +
-           larger(memory_bytes(problem) / rates->memory_bytes, waves * tile + (waves - 1) * turn);
+        config->split > 1 ? 1.58 + area * 4 * (config->split - 1) / config->split / 12.3e3 : 0.0;
+    const double shared = config->share_m * config->share_n > 1 ? 0.25 : 0.0;
+    /* Between tiles: taking turns hides the stores, and split blocks, which make one tile each, start anew.
+     */
+    const double turn = config->alternate ? 0.09 : config->split > 1 ? 1.8 + store + exchange : store;
+    const double last = config->alternate ? 2.0 * store - 0.39 : store;
+    const double memory = memory_bytes(problem) / (0.716 * rates->memory_bytes),
+                 body = waves * tile + (waves - 1) * turn;
+    return 1.94 + last + exchange + shared + larger(memory, body) + 0.03 * smaller(memory, body);
 }
 
 double fp8r_sm90_expected_us(const fp8r_device_facts *device, const fp8r_problem *problem, int config_index)

@@ -7,6 +7,8 @@
 #include <cuda.h>
 #include <stdint.h>
 
+#include "backend/sm90/args.h"
+
 #define FP8R_DEVICE static __device__ __forceinline__
 
 /* Cache policies of the copy engine, as createpolicy would make them for the whole access. */
@@ -26,6 +28,20 @@ FP8R_DEVICE uint32_t kept(uint32_t value)
     return __shfl_sync(0xFFFFFFFFu, value, 0);
 }
 
+/* True in one lane of a warp whose lanes are all here. The compiler knows that it is one: what that lane then
+ * does needs no loop over lanes. */
+FP8R_DEVICE bool elected()
+{
+    uint32_t one;
+    asm volatile("{\n"
+                 ".reg .pred p;\n"
+                 "elect.sync _|p, 0xFFFFFFFF;\n"
+                 "selp.u32 %0, 1, 0, p;\n"
+                 "}"
+                 : "=r"(one));
+    return one != 0;
+}
+
 /* ---- Barriers in shared memory
  * ----------------------------------------------------------------------------------- */
 
@@ -34,7 +50,7 @@ FP8R_DEVICE void barrier_init(uint32_t barrier, uint32_t count)
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
 }
 
-/* Makes initialised barriers visible to the copy engine and to the cluster. */
+/* Makes barriers that this thread initialised visible to the copy engine and to the cluster. */
 FP8R_DEVICE void barrier_init_fence()
 {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -112,6 +128,18 @@ FP8R_DEVICE void named_barrier_arrive(int barrier, int threads)
     asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
 
+/* x / d and the rest, for 0 <= x: a product and a correction instead of a division. */
+FP8R_DEVICE int divide(int x, const struct fp8r_sm90_divisor *by, int *rest)
+{
+    int quotient = (int)__umulhi((uint32_t)x, by->reciprocal);
+    *rest = x - quotient * by->d;
+    if (*rest >= by->d) {
+        ++quotient;
+        *rest -= by->d;
+    }
+    return quotient;
+}
+
 /* ---- Clusters
  * ---------------------------------------------------------------------------------------------------- */
 
@@ -129,12 +157,6 @@ FP8R_DEVICE void cluster_arrive_relaxed()
 {
     __syncwarp();
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
-}
-
-FP8R_DEVICE void cluster_arrive()
-{
-    __syncwarp();
-    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
 
 FP8R_DEVICE void cluster_wait()
@@ -211,30 +233,39 @@ FP8R_DEVICE void tma_load_4d(uint32_t to, const CUtensorMap *map, int x, int y, 
                  : "memory");
 }
 
-/* Stores a box; what lies outside of the matrix is left out. */
-FP8R_DEVICE void tma_store(const CUtensorMap *map, int x, int y, int z, uint32_t from)
+/* Asks the L2 for what tma_load_4d would load. */
+FP8R_DEVICE void tma_prefetch_4d(const CUtensorMap *map, int x, int y, int z, int w)
 {
-    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(map),
-                 "r"(from), "r"(x), "r"(y), "r"(z)
+    asm volatile("cp.async.bulk.prefetch.tensor.4d.L2.global [%0, {%1, %2, %3, %4}];" ::"l"(map), "r"(x),
+                 "r"(y), "r"(z), "r"(w)
                  : "memory");
-    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
-/* Waits until all but the newest PENDING stores of this thread have read their shared memory. */
-template <int PENDING> FP8R_DEVICE void tma_store_wait_read()
+FP8R_DEVICE void tma_prefetch_5d(const CUtensorMap *map, int x, int y, int z, int v, int w)
 {
-    asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(PENDING) : "memory");
+    asm volatile("cp.async.bulk.prefetch.tensor.5d.L2.global [%0, {%1, %2, %3, %4, %5}];" ::"l"(map), "r"(x),
+                 "r"(y), "r"(z), "r"(v), "r"(w)
+                 : "memory");
 }
 
-FP8R_DEVICE void tma_store_wait_all()
+/* tma_load with five axes, of which the last two are v and w; also into all blocks of the mask. */
+FP8R_DEVICE void tma_load_5d(uint32_t to, const CUtensorMap *map, int x, int y, int z, int v, int w,
+                             uint32_t barrier, uint64_t policy)
 {
-    asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+    asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+                 "[%0], [%1, {%3, %4, %5, %6, %7}], [%2], %8;" ::"r"(to),
+                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(v), "r"(w), "l"(policy)
+                 : "memory");
 }
 
-/* Orders this thread's ordinary writes to shared memory before later reads of the copy engine. */
-FP8R_DEVICE void smem_fence_async()
+FP8R_DEVICE void tma_load_5d_multicast(uint32_t to, const CUtensorMap *map, int x, int y, int z, int v, int w,
+                                       uint32_t barrier, uint16_t mask, uint64_t policy)
 {
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    asm volatile(
+        "cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"
+        ".L2::cache_hint [%0], [%1, {%3, %4, %5, %6, %7}], [%2], %8, %9;" ::"r"(to),
+        "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(v), "r"(w), "h"(mask), "l"(policy)
+        : "memory");
 }
 
 /* ---- Programmatic launch
@@ -272,14 +303,6 @@ FP8R_DEVICE uint32_t transpose_8x8(uint32_t fragment)
     uint32_t transposed;
     asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(transposed) : "r"(fragment));
     return transposed;
-}
-
-/* Stores four 8 x 8 matrices of 16-bit elements; lane l gives the address of row l % 8 of matrix l / 8. */
-FP8R_DEVICE void store_matrices(uint32_t address, uint32_t m0, uint32_t m1, uint32_t m2, uint32_t m3)
-{
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(m0),
-                 "r"(m1), "r"(m2), "r"(m3)
-                 : "memory");
 }
 
 #endif

@@ -5,8 +5,9 @@
 #include "backend/sm90/kernels.h"
 #include "backend/sm90/limits.h"
 
-/* Shared memory: 228 KB a multiprocessor, of which the system takes 1 KB a block. */
-enum { SHARED_SM_BYTES = 233472, SHARED_SYSTEM_BYTES = 1024, ALIGN_BYTES = 1024 };
+/* Shared memory: 228 KB a multiprocessor, of which the system takes 1 KB a block; one such is left to a block
+ * of the small kernel in front of the next product. */
+enum { SHARED_SM_BYTES = 233472 - 1024, SHARED_SYSTEM_BYTES = 1024, ALIGN_BYTES = 1024 };
 
 /* Full and empty barriers, the one of the reduction, two pairs of the scales. */
 enum { BARRIERS_BYTES = 16 * FP8R_SM90_STAGES_MAX + 64 };
@@ -15,7 +16,8 @@ enum {
     SKINNY_ROWS_MIN = 16,
     SKINNY_ROWS_MAX = 256,
     SKINNY_UNIT_BYTES = 512,
-    SKINNY_RECEIVE_APART_MAX = 16384
+    SKINNY_RECEIVE_APART_MAX = 16384,
+    WIDE_STAGES_WORTH = 4
 };
 
 static int64_t divide_up(int64_t value, int64_t by)
@@ -191,30 +193,29 @@ bool fp8r_sm90_shape_skinny(const fp8r_device_facts *device, const struct fp8r_s
 bool fp8r_sm90_shape_wide(const fp8r_device_facts *device, const struct fp8r_sm90_config *config,
                           const fp8r_problem *problem, struct fp8r_sm90_shape *shape)
 {
-    const bool promote = fp8r_sm90_promotes(config, problem), e5m2 = problem->a.dtype == FP8R_DTYPE_E5M2;
-    const int rows = config->groups * config->tiles * 64, columns = config->columns;
+    const int rows = fp8r_sm90_tile_rows(config), columns = config->columns;
     const int cluster = config->split * config->share_m * config->share_n;
-    const int staging = config->groups * 256 * FP8R_SM90_WIDE_CHUNK(columns);
-    const int scales = 4 * columns * (int)sizeof(float);
-    const int budget = SHARED_SM_BYTES - SHARED_SYSTEM_BYTES - ALIGN_BYTES;
-    *shape = (struct fp8r_sm90_shape){
-        .kernel = promote ? fp8r_sm90_wide_precise(config->groups, config->tiles, columns, e5m2)
-                          : fp8r_sm90_wide_fast(config->groups, config->tiles, columns, e5m2),
-        .m_max = INT32_MAX,
-        .rows_a = rows / config->share_n,
-        .rows_b = columns / config->share_m,
-        .threads = FP8R_SM90_WIDE_THREADS(config->groups),
-        .cluster = cluster,
-        .depth = 1,
-        .stage_bytes = (rows + columns) * FP8R_SM90_BLOCK_K,
-        .tile_m = rows * config->share_m,
-        .tile_n = columns * config->share_n,
-        .segments = fp8r_sm90_segments(config, problem)};
+    const int scales = (4 * columns + (config->split > 1 ? rows : 0)) * (int)sizeof(float);
+    const int receive = config->split > 1 ? rows * columns * (int)sizeof(float) + config->split * 1024 : 0;
+    const int budget = SHARED_SM_BYTES - SHARED_SYSTEM_BYTES - ALIGN_BYTES - scales - BARRIERS_BYTES;
+    *shape = (struct fp8r_sm90_shape){.kernel = fp8r_sm90_wide_kernel(config, problem),
+                                      .m_max = INT32_MAX,
+                                      .rows_a = rows / config->share_n,
+                                      .rows_b = columns / config->share_m,
+                                      .threads = FP8R_SM90_WIDE_THREADS(config->groups),
+                                      .cluster = cluster,
+                                      .depth = 1,
+                                      .stage_bytes = (rows + columns) * FP8R_SM90_BLOCK_K,
+                                      .tile_m = rows * config->share_m,
+                                      .tile_n = columns * config->share_n,
+                                      .segments = fp8r_sm90_segments(config, problem)};
     if (!shape->kernel) return false;
-    shape->stages =
-        at_most((budget - staging - scales - BARRIERS_BYTES) / shape->stage_bytes, FP8R_SM90_STAGES_MAX);
-    shape->receive_offset = shape->stages * shape->stage_bytes;
-    shape->scales_offset = shape->receive_offset + staging;
+    /* Partial sums take the place of the stages only where too few of these would be left beside them. */
+    shape->receive_in_stages = (budget - receive) / shape->stage_bytes < WIDE_STAGES_WORTH;
+    const int apart = shape->receive_in_stages ? 0 : receive;
+    shape->stages = at_most((budget - apart) / shape->stage_bytes, FP8R_SM90_STAGES_MAX);
+    shape->receive_offset = shape->receive_in_stages ? 0 : shape->stages * shape->stage_bytes;
+    shape->scales_offset = shape->stages * shape->stage_bytes + apart;
     shape->barriers_offset = shape->scales_offset + scales;
     shape->shared_bytes = shape->barriers_offset + BARRIERS_BYTES + ALIGN_BYTES;
     shape->clusters_resident =

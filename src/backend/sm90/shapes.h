@@ -21,6 +21,15 @@ int fp8r_sm90_segments(const struct fp8r_sm90_config *config, const fp8r_problem
 /* Does it need a kernel with promoted accumulation? */
 bool fp8r_sm90_promotes(const struct fp8r_sm90_config *config, const fp8r_problem *problem);
 
+/* The kernel of a wide configuration; NULL: there is none for the problem's types and accumulation. */
+const void *fp8r_sm90_wide_kernel(const struct fp8r_sm90_config *config, const fp8r_problem *problem);
+
+/* Can its tiles of out be stored 16 bytes at a time, b's rows in an order of their own? */
+bool fp8r_sm90_interleaves(const struct fp8r_sm90_config *config, const fp8r_problem *problem);
+
+/* Rows of a wide configuration's tile. */
+int fp8r_sm90_tile_rows(const struct fp8r_sm90_config *config);
+
 /* How many clusters of `size` blocks of this kernel the device holds at once; 0: none, or the device failed.
  */
 int fp8r_sm90_clusters_resident(const void *kernel, int threads, int shared_bytes, int size);

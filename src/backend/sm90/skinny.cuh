@@ -13,9 +13,10 @@
 
 /* A block's place: which part of the product is its own. */
 struct skinny_place {
-    int batch, n; /* first row of b */
-    int segment;  /* its first segment of K */
-    int rounds;   /* stages of its longest segment */
+    int batch, n;     /* first row of b */
+    int segment;      /* its first segment of K */
+    int rounds;       /* stages of its longest segment */
+    int first_rounds; /* those of the ring's first turn */
     int k_rank;
 };
 
@@ -28,6 +29,7 @@ FP8R_DEVICE struct skinny_place skinny_locate(const struct fp8r_sm90_args *args)
     place.n = blockIdx.y * args->rows;
     place.segment = place.k_rank * args->inner;
     place.rounds = args->rounds[place.k_rank];
+    place.first_rounds = args->first_rounds[place.k_rank];
     return place;
 }
 
@@ -38,7 +40,8 @@ FP8R_DEVICE struct stride skinny_stride(const struct fp8r_sm90_args *args, const
     struct stride stride;
     stride.step = args->inner;
     stride.blocks = args->segment[place->segment + inner + 1] - args->segment[place->segment + inner];
-    stride.releases = (stride.blocks + args->depth - 1) / args->depth - args->stages / args->inner;
+    int rest;
+    stride.releases = divide(stride.blocks + args->depth - 1, &args->by_depth, &rest) - args->ring_rounds;
     return stride;
 }
 
@@ -51,30 +54,39 @@ FP8R_DEVICE int skinny_units(const struct fp8r_sm90_args *args)
 
 FP8R_DEVICE int skinny_owned_units(const struct fp8r_sm90_args *args, int rank)
 {
-    return (skinny_units(args) - rank + args->split - 1) / args->split;
+    int rest;
+    const int each = divide(skinny_units(args), &args->by_split, &rest);
+    return each + (rank < rest);
 }
 
 /* One thread each keeps the stages full of weights and of tokens: a stage is `depth` blocks of one segment,
  * segments take turns, and in the last round the shorter ones leave theirs out. The copy engine stores one
- * block of K behind the other, each as the tensor core reads it. */
+ * block of K behind the other, each as the tensor core reads it. Fills rounds first .. end - 1; in those of
+ * the ring's first turn no stage has to be waited for. */
 template <bool WEIGHTS, int TOKENS>
 FP8R_DEVICE void skinny_produce(const struct fp8r_sm90_args *args, const struct skinny_place *place,
-                                const struct pipeline *pipe)
+                                const struct pipeline *pipe, int first, int end)
 {
     const uint32_t bytes = args->depth * (args->rows + TOKENS) * FP8R_SM90_BLOCK_K;
     const int batch = WEIGHTS ? args->b_batch * place->batch : args->a_batch * place->batch;
-    uint32_t to = pipe->tiles + (WEIGHTS ? 0 : args->depth * args->weight_bytes);
     struct ring ring = {0, 1, 0, 0};
-    for (int round = 0; round < place->rounds; ++round) {
+    if (first > 0) ring_advance(&ring, pipe->stages, first * args->inner);
+    uint32_t to =
+        pipe->tiles + ring.stage * pipe->stage_bytes + (WEIGHTS ? 0 : args->depth * args->weight_bytes);
+    for (int round = first; round < end; ++round) {
         for (int i = place->segment; i < place->segment + args->inner; ++i) {
             const int block = args->segment[i] + round * args->depth;
             if (block < args->segment[i + 1]) {
                 const uint32_t full = pipe->full + 8 * ring.stage;
                 const int x = block * args->step_x, z = block * args->step_z;
-                barrier_wait(pipe->empty + 8 * ring.stage, ring.parity);
+                if (round >= place->first_rounds) barrier_wait(pipe->empty + 8 * ring.stage, ring.parity);
                 if (WEIGHTS) {
                     barrier_expect(full, bytes);
                     tma_load_4d(to, &args->map_b, x, place->n, z, batch, full, FP8R_L2_EVICT_FIRST);
+                    const int next = block + args->ring_rounds * args->depth;
+                    if ((args->flags & FP8R_SM90_PREFETCH) && next < args->segment[i + 1])
+                        tma_prefetch_4d(&args->map_b, next * args->step_x, place->n, next * args->step_z,
+                                        batch);
                 } else {
                     tma_load_4d(to, &args->map_a, x, 0, z, batch, full, FP8R_L2_EVICT_LAST);
                 }
@@ -102,13 +114,13 @@ FP8R_DEVICE void skinny_send(const struct fp8r_sm90_args *args, const struct ski
                              int inner, const float (&sums)[TOKENS / 2], uint8_t *memory,
                              uint32_t memory_address, uint32_t received)
 {
-    const int lane = threadIdx.x % 32, per_warp = (args->m + 7) / 8, segments = args->split * args->inner;
+    const int lane = threadIdx.x % 32, per_warp = args->by_units.d, segments = args->split * args->inner;
+    int owner, slot = divide(warp * per_warp, &args->by_split, &owner);
+    const uint32_t first = args->receive_offset + (place->segment + inner) * 512 + lane * 16;
 #pragma unroll
     for (int j = 0; j < TOKENS / 8; ++j) {
         if (j < per_warp && warp * 16 < args->rows) {
-            const int unit = warp * per_warp + j, owner = unit % args->split;
-            const uint32_t at = args->receive_offset +
-                                (unit / args->split * segments + place->segment + inner) * 512 + lane * 16;
+            const uint32_t at = first + slot * segments * 512;
             const float4 part = make_float4(sums[4 * j], sums[4 * j + 1], sums[4 * j + 2], sums[4 * j + 3]);
             if (args->split == 1) {
                 *(float4 *)(memory + at) = part;
@@ -119,42 +131,97 @@ FP8R_DEVICE void skinny_send(const struct fp8r_sm90_args *args, const struct ski
                 else
                     cluster_store(remote, part);
             }
+            if (++owner == args->split) {
+                owner = 0;
+                ++slot;
+            }
         }
     }
     if (args->split > 1 && !skinny_counts<TOKENS>()) barrier_arrive_release(received, 0, args->split);
 }
 
-/* Adds up this block's units and stores the results. A warp's units lie in one row of units, as far as that
- * goes. */
-FP8R_DEVICE void skinny_collect(const struct fp8r_sm90_args *args, const struct skinny_place *place,
-                                const uint8_t *memory, int warps, int limit, const float *scale_b,
-                                const float *bias, const float *scale_a)
+/* The sum of one unit's parts in the order of K. */
+FP8R_DEVICE float4 skinny_sum(const float4 *parts, int segments)
 {
-    const int owned = skinny_owned_units(args, place->k_rank), per_warp = (args->m + 7) / 8;
-    const int segments = args->split * args->inner, warp = threadIdx.x / 32;
-    const int end = owned * (warp + 1) / warps;
-    int held = -1;
-    struct swapped_columns columns;
-    for (int slot = owned * warp / warps; slot < end; ++slot) {
-        const float4 *parts =
-            (const float4 *)(memory + args->receive_offset) + slot * segments * 32 + threadIdx.x % 32;
-        float4 sum = parts[0];
-        for (int segment = 1; segment < segments; ++segment) {
-            const float4 part = parts[segment * 32];
-            sum.x = __fadd_rn(sum.x, part.x);
-            sum.y = __fadd_rn(sum.y, part.y);
-            sum.z = __fadd_rn(sum.z, part.z);
-            sum.w = __fadd_rn(sum.w, part.w);
-        }
-        const int unit = slot * args->split + place->k_rank, row_of_units = unit / per_warp;
-        if (row_of_units != held) {
-            held = row_of_units;
-            columns = swapped_columns_at(args, place->batch, place->n + 16 * held, limit, scale_b + 16 * held,
-                                         bias + 16 * held);
-        }
-        const int m = (unit - held * per_warp) * 8;
-        store_swapped(args, &columns, sum, m, scale_a + m);
+    float4 sum = parts[0];
+    for (int segment = 1; segment < segments; ++segment) {
+        const float4 part = parts[segment * 32];
+        sum.x = __fadd_rn(sum.x, part.x);
+        sum.y = __fadd_rn(sum.y, part.y);
+        sum.z = __fadd_rn(sum.z, part.z);
+        sum.w = __fadd_rn(sum.w, part.w);
     }
+    return sum;
+}
+
+/* What the stores need: scales and bias of the block's columns and rows in shared memory, and the column
+ * where its results end. */
+struct skinny_results {
+    const float *scale_b, *bias, *scale_a;
+    int limit;
+};
+
+/* Adds up this block's units and stores the results, where FP8R_SM90_OUT_FOURS holds. */
+template <bool BIASED>
+FP8R_DEVICE void skinny_collect_fours(const struct fp8r_sm90_args *args, const struct skinny_place *place,
+                                      const float4 *received, const struct skinny_results *results)
+{
+    const int owned = skinny_owned_units(args, place->k_rank), segments = args->split * args->inner;
+    uint16_t *const out = (uint16_t *)args->out + place->batch * args->out_batch;
+    /* Twice as many slots a turn as there are warps: two units are under way at once. */
+#pragma unroll 2
+    for (int slot = threadIdx.x / 32; slot < owned; slot += args->by_consumers.d) {
+        int unit_m;
+        const int column = 16 * divide(slot * args->split + place->k_rank, &args->by_units, &unit_m);
+        const float4 sum = skinny_sum(received + slot * segments * 32 + threadIdx.x % 32, segments);
+        store_swapped_fours<BIASED>(args, out, sum, 8 * unit_m, place->n + column, results->limit,
+                                    results->scale_b + column, results->bias + column,
+                                    results->scale_a + 8 * unit_m);
+    }
+}
+
+/* The same for any out. */
+FP8R_DEVICE void skinny_collect(const struct fp8r_sm90_args *args, const struct skinny_place *place,
+                                const float4 *received, const struct skinny_results *results)
+{
+    const int owned = skinny_owned_units(args, place->k_rank), segments = args->split * args->inner;
+    for (int slot = threadIdx.x / 32; slot < owned; slot += args->by_consumers.d) {
+        int unit_m;
+        const int column = 16 * divide(slot * args->split + place->k_rank, &args->by_units, &unit_m);
+        const struct swapped_columns columns =
+            swapped_columns_at(args, place->batch, place->n + column, results->limit,
+                               results->scale_b + column, results->bias + column);
+        store_swapped(args, &columns,
+                      skinny_sum(received + slot * segments * 32 + threadIdx.x % 32, segments), 8 * unit_m,
+                      results->scale_a + 8 * unit_m);
+    }
+}
+
+/* Without segments: straight from the registers of the warp that has rows 16 * warp and on of b. */
+template <int TOKENS>
+FP8R_DEVICE void skinny_store(const struct fp8r_sm90_args *args, const struct skinny_place *place, int warp,
+                              const float (&sums)[TOKENS / 2], const struct skinny_results *results)
+{
+    const int n = place->n + 16 * warp;
+    const float *const scale_b = results->scale_b + 16 * warp, *const bias = results->bias + 16 * warp;
+    uint16_t *const out = (uint16_t *)args->out + place->batch * args->out_batch;
+    const bool fours = args->flags & FP8R_SM90_OUT_FOURS;
+    if (fours && !args->bias) {
+#pragma unroll
+        for (int j = 0; j < TOKENS / 8; ++j)
+            store_swapped_fours<false>(
+                args, out, make_float4(sums[4 * j], sums[4 * j + 1], sums[4 * j + 2], sums[4 * j + 3]), 8 * j,
+                n, results->limit, scale_b, bias, results->scale_a + 8 * j);
+        return;
+    }
+    const struct swapped_columns columns =
+        swapped_columns_at(args, place->batch, n, results->limit, scale_b, bias);
+#pragma unroll
+    for (int j = 0; j < TOKENS / 8; ++j)
+        if (8 * j < args->m)
+            store_swapped(args, &columns,
+                          make_float4(sums[4 * j], sums[4 * j + 1], sums[4 * j + 2], sums[4 * j + 3]), 8 * j,
+                          results->scale_a + 8 * j);
 }
 
 /* What the epilogue needs of scales and bias: a value of each a consumer thread, asked for before the main
@@ -177,9 +244,126 @@ FP8R_DEVICE struct skinny_scales skinny_load_scales(const struct fp8r_sm90_args 
     return scales;
 }
 
-/* Rows of b need not fill the 64 of a warpgroup: it multiplies what lies behind them, too, and those results
- * are never stored. The consumers are the first 4 * groups * inner warps; then one warp loads weights, one
- * tokens. */
+/* The warp that loads weights: it initialises what it needs itself, so that they are under way as early as
+ * possible. */
+template <int TOKENS>
+FP8R_DEVICE void skinny_load_weights(const struct fp8r_sm90_args *args, const struct skinny_place *place,
+                                     const struct pipeline *pipe)
+{
+    if (elected()) {
+        for (int stage = 0; stage < args->stages; ++stage)
+            barrier_init(pipe->full + 8 * stage, 1);
+        barrier_init_fence();
+    }
+    __syncwarp();
+    named_barrier_arrive(FP8R_SM90_READY_BARRIER, args->by_consumers.d * 32 + 64);
+    if (!(args->flags & FP8R_SM90_WEIGHTS_STATIC)) grid_wait();
+    if (elected()) skinny_produce<true, TOKENS>(args, place, pipe, 0, place->first_rounds);
+    __syncwarp();
+    if (args->split > 1) cluster_arrive_relaxed();
+    named_barrier_sync(FP8R_SM90_EMPTY_BARRIER, 64);
+    if (elected()) skinny_produce<true, TOKENS>(args, place, pipe, place->first_rounds, place->rounds);
+    if (args->split > 1) cluster_wait();
+}
+
+/* The warp that loads tokens initialises the other barriers. */
+template <int TOKENS>
+FP8R_DEVICE void skinny_load_tokens(const struct fp8r_sm90_args *args, const struct skinny_place *place,
+                                    const struct pipeline *pipe, uint32_t received)
+{
+    const int consumers = args->by_consumers.d;
+    if (elected()) {
+        tma_prefetch_map(&args->map_b);
+        tma_prefetch_map(&args->map_a);
+        for (int stage = 0; stage < args->stages; ++stage)
+            barrier_init(pipe->empty + 8 * stage, args->row_warps);
+        barrier_init(received, skinny_counts<TOKENS>() ? 1 : consumers * args->split);
+        barrier_init_fence();
+        if (args->split > 1 && skinny_counts<TOKENS>())
+            barrier_expect(received,
+                           skinny_owned_units(args, place->k_rank) * args->split * args->inner * 512);
+    }
+    __syncwarp();
+    named_barrier_arrive(FP8R_SM90_EMPTY_BARRIER, 64);
+    named_barrier_sync(FP8R_SM90_READY_BARRIER, consumers * 32 + 64);
+    if (args->split > 1) cluster_arrive_relaxed(); /* this block's barriers are ready */
+    grid_wait();
+    if (elected()) {
+        grid_release();
+        skinny_produce<false, TOKENS>(args, place, pipe, 0, place->rounds);
+    }
+    if (args->split > 1) cluster_wait();
+}
+
+/* Partial sums of segments meet and become results. memory: the block's, aligned. */
+template <int TOKENS>
+FP8R_DEVICE void skinny_reduce(const struct fp8r_sm90_args *args, const struct skinny_place *place,
+                               int row_warp, int inner, const float (&sums)[TOKENS / 2], uint8_t *memory,
+                               uint32_t memory_address, uint32_t received,
+                               const struct skinny_results *results)
+{
+    const int threads = args->by_consumers.d * 32;
+    if (args->flags & FP8R_SM90_RECEIVE_IN_STAGES) { /* nobody may still be reading them */
+        if (args->split > 1) {
+            cluster_arrive_relaxed();
+            cluster_wait();
+        } else {
+            named_barrier_sync(FP8R_SM90_CONSUMERS_BARRIER, threads);
+        }
+    }
+    skinny_send<TOKENS>(args, place, row_warp, inner, sums, memory, memory_address, received);
+    named_barrier_sync(FP8R_SM90_CONSUMERS_BARRIER, threads);
+    if (args->split > 1) barrier_wait_cluster(received, 0);
+    const float4 *const parts = (const float4 *)(memory + args->receive_offset);
+    if (!(args->flags & FP8R_SM90_OUT_FOURS))
+        skinny_collect(args, place, parts, results);
+    else if (args->bias)
+        skinny_collect_fours<true>(args, place, parts, results);
+    else
+        skinny_collect_fours<false>(args, place, parts, results);
+}
+
+/* A multiplying warp: rows of b need not fill the 64 of a warpgroup; it multiplies what lies behind them,
+ * too, and those results are never stored. */
+template <int TOKENS, bool PROMOTE, int TYPES>
+FP8R_DEVICE void skinny_consume(const struct fp8r_sm90_args *args, const struct skinny_place *place,
+                                const struct pipeline *pipe, uint8_t *memory, uint32_t received, int warp)
+{
+    named_barrier_sync(FP8R_SM90_READY_BARRIER, args->by_consumers.d * 32 + 64);
+    if (args->split > 1) cluster_arrive_relaxed();
+    grid_wait();
+    int row_warp;
+    const int inner = divide(warp, &args->by_row_warps, &row_warp);
+    const struct stride stride = skinny_stride(args, place, inner);
+    const struct skinny_scales scales = skinny_load_scales(args, place);
+    const uint32_t p_offset = row_warp / 4 * (64 * FP8R_SM90_BLOCK_K),
+                   q_offset = args->depth * args->weight_bytes;
+    float sums[1][TOKENS / 2];
+    struct ring ring = {inner, 0, 0, 0};
+    if (PROMOTE)
+        accumulate_promoting<1, TOKENS, TYPES>(sums, pipe, &ring, p_offset, q_offset, &stride, 0);
+    else
+        accumulate_fast<1, TOKENS, TYPES>(sums, pipe, &ring, p_offset, q_offset, &stride, stride.blocks);
+    float *const scale_b = (float *)(memory + args->scales_offset), *const bias = scale_b + 256,
+                 *const scale_a = bias + 256;
+    if (threadIdx.x < args->rows) {
+        scale_b[threadIdx.x] = scales.scale_b;
+        bias[threadIdx.x] = scales.bias;
+    }
+    if (threadIdx.x < TOKENS) scale_a[threadIdx.x] = scales.scale_a;
+    if (TOKENS > 128 && args->by_consumers.d == 4 && threadIdx.x + 128 < TOKENS)
+        scale_a[threadIdx.x + 128] = load_scale_a(args, place->batch, threadIdx.x + 128);
+    if (args->split > 1) cluster_wait();
+    const struct skinny_results results = {scale_b, bias, scale_a, min(args->n, place->n + args->rows)};
+    if (args->split * args->inner > 1) {
+        skinny_reduce<TOKENS>(args, place, row_warp, inner, sums[0], memory, pipe->tiles, received, &results);
+    } else {
+        named_barrier_sync(FP8R_SM90_CONSUMERS_BARRIER, args->by_consumers.d * 32);
+        if (warp * 16 < args->rows) skinny_store<TOKENS>(args, place, warp, sums[0], &results);
+    }
+}
+
+/* The first 4 * groups * inner warps multiply; then one loads weights, one tokens. */
 template <int TOKENS, bool PROMOTE, int TYPES>
 __global__ void __launch_bounds__(FP8R_SM90_SKINNY_THREADS(FP8R_SM90_SKINNY_GROUPS(TOKENS, PROMOTE)),
                                   FP8R_SM90_SKINNY_RESIDENT(TOKENS, PROMOTE))
@@ -187,96 +371,25 @@ __global__ void __launch_bounds__(FP8R_SM90_SKINNY_THREADS(FP8R_SM90_SKINNY_GROU
 {
     extern __shared__ uint8_t dynamic_memory[];
     const uint32_t raw = smem_address(dynamic_memory), memory = kept((raw + 1023) & ~1023u);
-    uint8_t *const memory_pointer = dynamic_memory + (memory - raw);
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int row_warps = (args.rows + 63) / 64 * 4, consumers = row_warps * args.inner;
+    const int warp = (int)kept(threadIdx.x / 32), consumers = args.by_consumers.d;
     const struct skinny_place place = skinny_locate(&args);
-    const uint32_t barriers = memory + args.barriers_offset, received = barriers + 16 * FP8R_SM90_STAGES_MAX;
-    const struct pipeline pipe = {
-        memory,     barriers,          barriers + 8 * FP8R_SM90_STAGES_MAX, args.stages, args.stage_bytes,
-        args.depth, args.weight_bytes, TOKENS * FP8R_SM90_BLOCK_K,          0u};
-    const uint32_t tokens_offset = args.depth * args.weight_bytes;
-
-    if (warp == consumers) {
-        if (lane < args.stages) {
-            barrier_init(pipe.full + 8 * lane, 1);
-            barrier_init(pipe.empty + 8 * lane, row_warps);
-        }
-        if (lane == 0) barrier_init(received, skinny_counts<TOKENS>() ? 1 : consumers * args.split);
-        barrier_init_fence();
-        if (lane == 0 && args.split > 1 && skinny_counts<TOKENS>())
-            barrier_expect(received, skinny_owned_units(&args, place.k_rank) * args.split * args.inner * 512);
-    } else if (warp == consumers + 1 && lane == 0) {
-        tma_prefetch_map(&args.map_b);
-        tma_prefetch_map(&args.map_a);
-    }
-    __syncthreads();
-    if (args.split > 1) cluster_arrive_relaxed(); /* this block's barriers are ready */
-
-    if (warp == consumers) {
-        if (!(args.flags & FP8R_SM90_WEIGHTS_STATIC)) grid_wait();
-        if (lane == 0) skinny_produce<true, TOKENS>(&args, &place, &pipe);
-        if (args.split > 1) cluster_wait();
-    } else if (warp > consumers) {
-        grid_wait();
-        if (lane == 0) {
-            grid_release();
-            skinny_produce<false, TOKENS>(&args, &place, &pipe);
-        }
-        if (args.split > 1) cluster_wait();
-    } else {
-        grid_wait();
-        const int inner = warp / row_warps, row_warp = warp % row_warps;
-        const struct stride stride = skinny_stride(&args, &place, inner);
-        const struct skinny_scales scales = skinny_load_scales(&args, &place);
-        const uint32_t p_offset = row_warp / 4 * (64 * FP8R_SM90_BLOCK_K);
-        float sums[1][TOKENS / 2];
-        struct ring ring = {inner, 0, 0, 0};
-        if (PROMOTE)
-            accumulate_promoting<1, TOKENS, TYPES>(sums, &pipe, &ring, p_offset, tokens_offset, &stride, 0);
-        else
-            accumulate_fast<1, TOKENS, TYPES>(sums, &pipe, &ring, p_offset, tokens_offset, &stride,
-                                              stride.blocks);
-
-        float *const scale_b = (float *)(memory_pointer + args.scales_offset), *const bias = scale_b + 256,
-                     *const scale_a = bias + 256;
-        if (threadIdx.x < args.rows) {
-            scale_b[threadIdx.x] = scales.scale_b;
-            bias[threadIdx.x] = scales.bias;
-        }
-        if (threadIdx.x < TOKENS) scale_a[threadIdx.x] = scales.scale_a;
-        if (TOKENS > 128 && consumers == 4 && threadIdx.x + 128 < TOKENS)
-            scale_a[threadIdx.x + 128] = load_scale_a(&args, place.batch, threadIdx.x + 128);
-        if (args.split > 1) cluster_wait();
-        const int limit = min(args.n, place.n + args.rows);
-        if (args.split * args.inner == 1) {
-            named_barrier_sync(1, consumers * 32);
-            if (warp * 16 < args.rows) {
-                const struct swapped_columns columns = swapped_columns_at(
-                    &args, place.batch, place.n + warp * 16, limit, scale_b + warp * 16, bias + warp * 16);
-#pragma unroll
-                for (int j = 0; j < TOKENS / 8; ++j)
-                    if (8 * j < args.m)
-                        store_swapped(&args, &columns,
-                                      make_float4(sums[0][4 * j], sums[0][4 * j + 1], sums[0][4 * j + 2],
-                                                  sums[0][4 * j + 3]),
-                                      8 * j, scale_a + 8 * j);
-            }
-        } else {
-            if (args.flags & FP8R_SM90_RECEIVE_IN_STAGES) { /* nobody may still be reading them */
-                if (args.split > 1) {
-                    cluster_arrive();
-                    cluster_wait();
-                } else {
-                    named_barrier_sync(1, consumers * 32);
-                }
-            }
-            skinny_send<TOKENS>(&args, &place, row_warp, inner, sums[0], memory_pointer, memory, received);
-            named_barrier_sync(1, consumers * 32);
-            if (args.split > 1) barrier_wait_cluster(received, 0);
-            skinny_collect(&args, &place, memory_pointer, consumers, limit, scale_b, bias, scale_a);
-        }
-    }
+    const uint32_t full = memory + args.barriers_offset, received = full + 16 * FP8R_SM90_STAGES_MAX;
+    const struct pipeline pipe = {memory,
+                                  full,
+                                  full + 8 * FP8R_SM90_STAGES_MAX,
+                                  args.stages,
+                                  args.stage_bytes,
+                                  args.depth,
+                                  args.weight_bytes,
+                                  TOKENS * FP8R_SM90_BLOCK_K,
+                                  0u};
+    if (warp == consumers)
+        skinny_load_weights<TOKENS>(&args, &place, &pipe);
+    else if (warp > consumers)
+        skinny_load_tokens<TOKENS>(&args, &place, &pipe, received);
+    else
+        skinny_consume<TOKENS, PROMOTE, TYPES>(&args, &place, &pipe, dynamic_memory + (memory - raw),
+                                               received, warp);
 }
 
 #endif

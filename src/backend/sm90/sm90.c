@@ -12,9 +12,11 @@
 static const char *const config_names[] = {
 #define SKINNY(segments, blocks, cut, room) "skinny_k" #segments "_b" #blocks "_c" #cut #room
 #define WIDE(name, groups, tiles, columns, split, share_m, share_n) "wide_" name
+#define ALTERNATING(name, tiles, columns, share_m, share_n) "wide_" name
 #include "backend/sm90/configs.inc"
 #undef SKINNY
 #undef WIDE
+#undef ALTERNATING
     NULL};
 
 /* The last M that is asked about together with m: up to a skinny kernel's width; then steps of 128, the most common

@@ -23,6 +23,7 @@ struct fp8r_sm90_config {
     int cut,
         room; /* skinny: blocks a multiprocessor that the work is cut for, that shared memory is left for */
     int groups, tiles, columns; /* wide: the tile, see wide.cuh */
+    bool alternate;             /* wide: warpgroups make tiles of their own, in turns */
 };
 
 /* All configurations; an index below means these. */

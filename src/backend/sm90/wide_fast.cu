@@ -27,3 +27,13 @@ const void *fp8r_sm90_wide_fast(int groups, int tiles, int columns, bool e5m2)
             return entry.kernel;
     return NULL;
 }
+
+const void *fp8r_sm90_wide_alternating(int tiles, int columns)
+{
+#define KERNEL(tiles_, columns_)                                                                             \
+    if (tiles == (tiles_) && columns == (columns_))                                                          \
+        return (const void *)wide<2, tiles_, columns_, false, FP8R_WGMMA_E4M3_E4M3, true>;
+    FP8R_SM90_WIDE_ALTERNATING(KERNEL)
+#undef KERNEL
+    return NULL;
+}
