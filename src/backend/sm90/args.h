@@ -10,13 +10,10 @@
 
 /* Bits of fp8r_sm90_args.flags. */
 enum {
-    FP8R_SM90_WEIGHTS_STATIC =
-        1 << 0,                     /* b may be read before the kernels in front of this one are complete */
-    FP8R_SM90_OUT_VECTORS = 1 << 1, /* out's address and pitches allow stores of 4 elements */
-    FP8R_SM90_INTERLEAVED = 1 << 2, /* wide: rows of b in encode_interleaved's order, stores of 16 bytes */
-    FP8R_SM90_OUT_FOURS = 1 << 4, /* out is bf16 and whole in groups of 4 elements that one store may write */
-    FP8R_SM90_PREFETCH = 1 << 5,  /* the ring holds little of b: have the L2 fetch the ring's next turn */
-    FP8R_SM90_RECEIVE_IN_STAGES = 1 << 3 /* skinny: partial sums take the place of the stages */
+    FP8R_SM90_OUT_VECTORS = 1 << 0, /* out's address and pitches allow stores of 4 elements */
+    FP8R_SM90_INTERLEAVED = 1 << 1, /* wide: rows of b in encode_interleaved's order, stores of 16 bytes */
+    FP8R_SM90_OUT_FOURS = 1 << 3, /* out is bf16 and whole in groups of 4 elements that one store may write */
+    FP8R_SM90_RECEIVE_IN_STAGES = 1 << 2 /* skinny: partial sums take the place of the stages */
 };
 
 /* What kernels divide by: reciprocal = floor(2^32 / d), at most 2^32 - 1. */
@@ -56,6 +53,8 @@ struct fp8r_sm90_args {
         by_stages;    /* wide */
     int32_t segments; /* wide, promoting: 0 = every block, else so many equal parts of K */
     int32_t stages, stage_bytes;
+    int32_t
+        ahead; /* rounds (wide: stages) of b that may be loaded before the kernels in front are complete */
     int32_t depth;            /* skinny: blocks of K a stage */
     int32_t ring_rounds;      /* skinny: stages a segment */
     int32_t share_a, share_b; /* wide: masks of the blocks that share with block 0 */

@@ -174,28 +174,22 @@ static bool encode_plain(encoder encode, CUtensorMap *map, const struct operand_
                   CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 
-/* Bytes of b that a multiprocessor should have on their way from memory to keep it busy. */
-enum { BYTES_UNDER_WAY = 131072 };
-
-/* Where b is read from memory once or twice, is its part of the ring too small for that? */
-static bool prefetches(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_shape *shape)
+/* How much of static weights is asked for before the wait: the copy engine works in order, so that what the
+ * wait is for queues up behind it. */
+static int32_t ahead_of(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_shape *shape)
 {
-    const struct fp8r_sm90_config *config = plan->config;
-    if (config->family == FP8R_SM90_SKINNY)
-        return config->cut * shape->stages * shape->depth * shape->weight_bytes < BYTES_UNDER_WAY;
-    return plan->problem.m <= 2 * shape->tile_m &&
-           shape->stages * config->columns * FP8R_SM90_BLOCK_K < BYTES_UNDER_WAY;
+    (void)plan;
+    return shape->stages;
 }
 
 static int32_t flags_of(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_shape *shape)
 {
     const fp8r_operand *out = &plan->problem.out;
-    int32_t flags = plan->problem.flags & FP8R_WEIGHTS_STATIC ? FP8R_SM90_WEIGHTS_STATIC : 0;
+    int32_t flags = 0;
     if (out->align_bytes >= 8) flags |= FP8R_SM90_OUT_VECTORS;
     if (out->align_bytes >= 8 && out->dtype == FP8R_DTYPE_BF16 && plan->problem.n % 4 == 0)
         flags |= FP8R_SM90_OUT_FOURS;
     if (fp8r_sm90_interleaves(plan->config, &plan->problem)) flags |= FP8R_SM90_INTERLEAVED;
-    if (prefetches(plan, shape)) flags |= FP8R_SM90_PREFETCH;
     if (shape->receive_in_stages) flags |= FP8R_SM90_RECEIVE_IN_STAGES;
     return flags;
 }
@@ -290,6 +284,7 @@ static void fill_args(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_
     args->segments = shape->segments;
     args->stages = shape->stages;
     args->stage_bytes = shape->stage_bytes;
+    args->ahead = plan->problem.flags & FP8R_WEIGHTS_STATIC ? ahead_of(plan, shape) : 0;
     args->depth = shape->depth;
     args->part_a = shape->rows_a;
     args->part_b = shape->rows_b;

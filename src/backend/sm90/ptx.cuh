@@ -233,21 +233,6 @@ FP8R_DEVICE void tma_load_4d(uint32_t to, const CUtensorMap *map, int x, int y, 
                  : "memory");
 }
 
-/* Asks the L2 for what tma_load_4d would load. */
-FP8R_DEVICE void tma_prefetch_4d(const CUtensorMap *map, int x, int y, int z, int w)
-{
-    asm volatile("cp.async.bulk.prefetch.tensor.4d.L2.global [%0, {%1, %2, %3, %4}];" ::"l"(map), "r"(x),
-                 "r"(y), "r"(z), "r"(w)
-                 : "memory");
-}
-
-FP8R_DEVICE void tma_prefetch_5d(const CUtensorMap *map, int x, int y, int z, int v, int w)
-{
-    asm volatile("cp.async.bulk.prefetch.tensor.5d.L2.global [%0, {%1, %2, %3, %4, %5}];" ::"l"(map), "r"(x),
-                 "r"(y), "r"(z), "r"(v), "r"(w)
-                 : "memory");
-}
-
 /* tma_load with five axes, of which the last two are v and w; also into all blocks of the mask. */
 FP8R_DEVICE void tma_load_5d(uint32_t to, const CUtensorMap *map, int x, int y, int z, int v, int w,
                              uint32_t barrier, uint64_t policy)

@@ -83,10 +83,6 @@ FP8R_DEVICE void skinny_produce(const struct fp8r_sm90_args *args, const struct 
                 if (WEIGHTS) {
                     barrier_expect(full, bytes);
                     tma_load_4d(to, &args->map_b, x, place->n, z, batch, full, FP8R_L2_EVICT_FIRST);
-                    const int next = block + args->ring_rounds * args->depth;
-                    if ((args->flags & FP8R_SM90_PREFETCH) && next < args->segment[i + 1])
-                        tma_prefetch_4d(&args->map_b, next * args->step_x, place->n, next * args->step_z,
-                                        batch);
                 } else {
                     tma_load_4d(to, &args->map_a, x, 0, z, batch, full, FP8R_L2_EVICT_LAST);
                 }
@@ -257,8 +253,12 @@ FP8R_DEVICE void skinny_load_weights(const struct fp8r_sm90_args *args, const st
     }
     __syncwarp();
     named_barrier_arrive(FP8R_SM90_READY_BARRIER, args->by_consumers.d * 32 + 64);
-    if (!(args->flags & FP8R_SM90_WEIGHTS_STATIC)) grid_wait();
-    if (elected()) skinny_produce<true, TOKENS>(args, place, pipe, 0, place->first_rounds);
+    const int ahead = min(args->ahead, place->first_rounds);
+    if (elected()) skinny_produce<true, TOKENS>(args, place, pipe, 0, ahead);
+    if (ahead < place->first_rounds) {
+        grid_wait();
+        if (elected()) skinny_produce<true, TOKENS>(args, place, pipe, ahead, place->first_rounds);
+    }
     __syncwarp();
     if (args->split > 1) cluster_arrive_relaxed();
     named_barrier_sync(FP8R_SM90_EMPTY_BARRIER, 64);

@@ -1,6 +1,6 @@
-/* The Hopper kernels as a row of the list. Answers are the same for all M of a bracket (see bracket_end), so that a
- * plan has few segments and the model is asked a few dozen times a plan.
- * SPDX-License-Identifier: Apache-2.0 */
+/* The Hopper kernels as a row of the list. Answers are the same for all M of a bracket (see bracket_end), so
+ * that a plan has few segments and the model is asked a few dozen times a plan. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include "backend/sm90/sm90.h"
 
 #include <stdlib.h>
@@ -10,17 +10,18 @@
 #include "base/status.h"
 
 static const char *const config_names[] = {
-#define SKINNY(segments, blocks, cut, room) "skinny_k" #segments "_b" #blocks "_c" #cut #room
+#define SKINNY(segments, blocks, cut, room)                         "skinny_k" #segments "_b" #blocks "_c" #cut #room
 #define WIDE(name, groups, tiles, columns, split, share_m, share_n) "wide_" name
-#define ALTERNATING(name, tiles, columns, share_m, share_n) "wide_" name
+#define ALTERNATING(name, tiles, columns, share_m, share_n)         "wide_" name
 #include "backend/sm90/configs.inc"
 #undef SKINNY
 #undef WIDE
 #undef ALTERNATING
     NULL};
 
-/* The last M that is asked about together with m: up to a skinny kernel's width; then steps of 128, the most common
- * height of a tile, that double with M from 8192 on. The model's own error is larger than what is lost inside a step. */
+/* The last M that is asked about together with m: up to a skinny kernel's width; then steps of 128, the most
+ * common height of a tile, that double with M from 8192 on. The model's own error is larger than what is lost
+ * inside a step. */
 static int64_t bracket_end(int64_t m)
 {
     const int tokens = fp8r_sm90_skinny_tokens(m, false);
@@ -45,7 +46,8 @@ static bool supports(void *user, const fp8r_device_facts *device, const fp8r_pro
     return fp8r_sm90_supports(device, problem, config, reason);
 }
 
-static const char *numerics(void *user, const fp8r_device_facts *device, const fp8r_problem *problem, int config)
+static const char *numerics(void *user, const fp8r_device_facts *device, const fp8r_problem *problem,
+                            int config)
 {
     (void)user;
     return fp8r_sm90_class(device, problem, config);
@@ -76,7 +78,8 @@ static bool same_support(const fp8r_device_facts *device, const fp8r_problem *pr
     fp8r_reason ignored;
     widest.m = end;
     for (int i = 0; i < fp8r_sm90_config_count; ++i)
-        if (fp8r_sm90_supports(device, problem, i, &ignored) != fp8r_sm90_supports(device, &widest, i, &ignored))
+        if (fp8r_sm90_supports(device, problem, i, &ignored) !=
+            fp8r_sm90_supports(device, &widest, i, &ignored))
             return false;
     return true;
 }
@@ -111,8 +114,9 @@ static void destroy(void *user, void *state)
     free(state);
 }
 
-static fp8r_status run(void *user, const fp8r_services *services, const void *state, const fp8r_problem *problem,
-                       int config, const fp8r_pointers *pointers, void *workspace, size_t workspace_bytes, void *stream)
+static fp8r_status run(void *user, const fp8r_services *services, const void *state,
+                       const fp8r_problem *problem, int config, const fp8r_pointers *pointers,
+                       void *workspace, size_t workspace_bytes, void *stream)
 {
     (void)user, (void)services, (void)config, (void)workspace, (void)workspace_bytes;
     return fp8r_sm90_launch(state, problem, pointers, stream);

@@ -158,10 +158,9 @@ template <int ROWS, int COLUMNS>
 FP8R_DEVICE void wide_load_tiles(const struct fp8r_sm90_args *args, const struct wide_place *place,
                                  const struct pipeline *pipe, int first)
 {
-    const bool early = (args->flags & FP8R_SM90_WEIGHTS_STATIC) && first < args->tiles;
-    const int ahead = early ? min(args->stages, place->blocks) : 0;
+    const int ahead = first < args->tiles ? min(min(args->ahead, args->stages), place->blocks) : 0;
     if (pipe->peers) named_barrier_sync(FP8R_SM90_EMPTY_BARRIER, 64);
-    if (early && elected()) wide_produce_ahead<ROWS, COLUMNS>(args, place, pipe, first, ahead);
+    if (ahead > 0 && elected()) wide_produce_ahead<ROWS, COLUMNS>(args, place, pipe, first, ahead);
     grid_wait();
     if (!pipe->peers) named_barrier_sync(FP8R_SM90_EMPTY_BARRIER, 64);
     if (elected()) {

@@ -75,8 +75,6 @@ FP8R_DEVICE void load_b(const struct fp8r_sm90_args *args, const struct wide_pla
     else
         tma_load_5d_multicast(to + part * FP8R_SM90_BLOCK_K, &args->map_b, k, y, z, 0, w, full,
                               place->share_b, FP8R_L2_EVICT_NORMAL);
-    if ((args->flags & FP8R_SM90_PREFETCH) && block + args->stages < place->blocks)
-        tma_prefetch_5d(&args->map_b, k + args->stages * FP8R_SM90_BLOCK_K, y, z, 0, w);
 }
 
 /* The one thread that keeps the pipeline full, over all tiles of the block. */
