@@ -54,10 +54,16 @@ int fp8r_sm90_tile_rows(const struct fp8r_sm90_config *config)
 bool fp8r_sm90_interleaves(const struct fp8r_sm90_config *config, const fp8r_problem *problem)
 {
     const int group = FP8R_SM90_WIDE_GROUP(config->columns);
-    return config->family == FP8R_SM90_WIDE && config->split == 1 && problem->out.align_bytes >= 16 &&
-           fp8r_dtype_bytes(problem->out.dtype) == 2 && problem->n % group == 0 &&
-           config->columns / config->share_m % group == 0 &&
-           problem->b.batch_stride % (problem->b.col_stride * group) == 0;
+    if (config->family != FP8R_SM90_WIDE || config->split > 1 || problem->out.align_bytes < 16 ||
+        fp8r_dtype_bytes(problem->out.dtype) != 2 || problem->n % group != 0 ||
+        config->columns / config->share_m % group != 0)
+        return false;
+    /* A group of rows is a step of the tensor map, and matrices are so many groups apart, counted in 31 bits.
+     */
+    if (problem->b.col_stride > ((int64_t)1 << 39) / group) return false;
+    const int64_t step = problem->b.col_stride * group;
+    return problem->b.batch_stride % step == 0 &&
+           problem->b.batch_stride / step <= (INT32_MAX - problem->n / group) / problem->batch;
 }
 
 bool fp8r_sm90_promotes(const struct fp8r_sm90_config *config, const fp8r_problem *problem)

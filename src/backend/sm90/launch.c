@@ -174,22 +174,24 @@ static bool encode_plain(encoder encode, CUtensorMap *map, const struct operand_
                   CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 
-/* How much of static weights is asked for before the wait: the copy engine works in order, so that what the
- * wait is for queues up behind it. */
+/* Rounds of static weights that are asked for before the wait. The wide kernels have one thread for both
+ * operands and the copy engine works in order: what it is to load after the wait would queue up behind all of
+ * them. */
 static int32_t ahead_of(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_shape *shape)
 {
-    (void)plan;
-    return shape->stages;
+    if (!(plan->problem.flags & FP8R_WEIGHTS_STATIC)) return 0;
+    return plan->config->family == FP8R_SM90_WIDE ? 2 : shape->stages;
 }
 
-static int32_t flags_of(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_shape *shape)
+static int32_t flags_of(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_shape *shape,
+                        const fp8r_problem *problem)
 {
-    const fp8r_operand *out = &plan->problem.out;
+    const fp8r_operand *out = &problem->out;
     int32_t flags = 0;
     if (out->align_bytes >= 8) flags |= FP8R_SM90_OUT_VECTORS;
-    if (out->align_bytes >= 8 && out->dtype == FP8R_DTYPE_BF16 && plan->problem.n % 4 == 0)
+    if (out->align_bytes >= 8 && out->dtype == FP8R_DTYPE_BF16 && problem->n % 4 == 0)
         flags |= FP8R_SM90_OUT_FOURS;
-    if (fp8r_sm90_interleaves(plan->config, &plan->problem)) flags |= FP8R_SM90_INTERLEAVED;
+    if (fp8r_sm90_interleaves(plan->config, problem)) flags |= FP8R_SM90_INTERLEAVED;
     if (shape->receive_in_stages) flags |= FP8R_SM90_RECEIVE_IN_STAGES;
     return flags;
 }
@@ -238,8 +240,9 @@ static void fill_divisors(struct fp8r_sm90_args *args)
     args->by_last_height = divisor(last ? last : args->raster);
 }
 
-static void fill_args(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_shape *shape,
-                      const fp8r_problem *problem, const fp8r_pointers *pointers, struct fp8r_sm90_args *args)
+/* Where scales, bias and out are. */
+static void fill_places(const fp8r_problem *problem, const fp8r_pointers *pointers,
+                        struct fp8r_sm90_args *args)
 {
     args->scale_a = pointers->scale_a;
     args->scale_b = pointers->scale_b;
@@ -253,49 +256,67 @@ static void fill_args(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_
     args->bias_col = problem->bias.col_stride;
     args->out_batch = problem->out.batch_stride;
     args->out_row = problem->out.row_stride;
-    args->m = (int32_t)problem->m;
-    args->n = (int32_t)problem->n;
-    const int segments = plan->config->split * plan->config->inner;
-    const int64_t blocks = (problem->k + FP8R_SM90_BLOCK_K - 1) / FP8R_SM90_BLOCK_K;
-    for (int i = 0; i <= segments; ++i)
-        args->segment[i] = (int32_t)(blocks * i / segments);
-    for (int i = 0; i < plan->config->split; ++i) {
-        const int inner = plan->config->inner,
-                  own = args->segment[(i + 1) * inner] - args->segment[i * inner];
-        args->rounds[i] = (own + inner * shape->depth - 1) / (inner * shape->depth);
-        const int first = shape->stages / inner;
-        args->first_rounds[i] = args->rounds[i] < first ? args->rounds[i] : first;
-    }
-    args->a_batch = problem->a.batch_stride != 0;
-    args->b_batch = problem->b.batch_stride != 0;
     args->out_dtype = problem->out.dtype;
     args->bias_dtype = problem->bias.dtype;
-    args->flags = flags_of(plan, shape);
-    args->split = plan->config->split;
-    args->inner = plan->config->inner;
-    args->share_m = plan->config->share_m;
-    args->share_n = plan->config->share_n;
+}
+
+/* Which part of K is whose, in how many stages. */
+static void fill_segments(const struct fp8r_sm90_config *config, const struct fp8r_sm90_shape *shape,
+                          int64_t k, struct fp8r_sm90_args *args)
+{
+    const int inner = config->inner, segments = config->split * inner;
+    const int64_t blocks = (k + FP8R_SM90_BLOCK_K - 1) / FP8R_SM90_BLOCK_K;
+    args->ring_rounds = shape->stages / inner;
+    for (int i = 0; i <= segments; ++i)
+        args->segment[i] = (int32_t)(blocks * i / segments);
+    for (int i = 0; i < config->split; ++i) {
+        const int own = args->segment[(i + 1) * inner] - args->segment[i * inner];
+        args->rounds[i] = (own + inner * shape->depth - 1) / (inner * shape->depth);
+        args->first_rounds[i] = args->rounds[i] < args->ring_rounds ? args->rounds[i] : args->ring_rounds;
+    }
+    args->split = config->split;
+    args->inner = inner;
+    args->segments = shape->segments;
+}
+
+/* The cluster's blocks and what each loads of shared tiles; split comes first in their numbers, then M. */
+static void fill_shares(const struct fp8r_sm90_config *config, const struct fp8r_sm90_shape *shape,
+                        struct fp8r_sm90_args *args)
+{
+    args->share_m = config->share_m;
+    args->share_n = config->share_n;
+    args->part_a = shape->rows_a;
+    args->part_b = shape->rows_b;
+    for (int i = 0; i < config->share_n; ++i)
+        args->share_a |= 1 << (config->split * config->share_m * i);
+    for (int i = 0; i < config->share_m; ++i)
+        args->share_b |= 1 << (config->split * i);
+}
+
+static void fill_args(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_shape *shape,
+                      const fp8r_problem *problem, const fp8r_pointers *pointers, struct fp8r_sm90_args *args)
+{
+    fill_places(problem, pointers, args);
+    fill_segments(plan->config, shape, problem->k, args);
+    fill_shares(plan->config, shape, args);
+    args->m = (int32_t)problem->m;
+    args->n = (int32_t)problem->n;
+    args->a_batch = problem->a.batch_stride != 0;
+    args->b_batch = problem->b.batch_stride != 0;
+    args->flags = flags_of(plan, shape, problem);
+    if (args->flags & FP8R_SM90_INTERLEAVED)
+        args->b_groups = (int32_t)(problem->b.batch_stride /
+                                   (problem->b.col_stride * FP8R_SM90_WIDE_GROUP(plan->config->columns)));
     args->tiles_m = (int32_t)((problem->m + shape->tile_m - 1) / shape->tile_m);
     args->tiles_n = (int32_t)((problem->n + shape->tile_n - 1) / shape->tile_n);
     args->tiles = (int32_t)(args->tiles_m * args->tiles_n * problem->batch);
     args->rows = shape->rows;
     args->row_warps = (shape->rows + 63) / 64 * 4;
     args->raster = shape->raster > 0 ? shape->raster : 1;
-    args->segments = shape->segments;
     args->stages = shape->stages;
     args->stage_bytes = shape->stage_bytes;
-    args->ahead = plan->problem.flags & FP8R_WEIGHTS_STATIC ? ahead_of(plan, shape) : 0;
+    args->ahead = ahead_of(plan, shape);
     args->depth = shape->depth;
-    args->part_a = shape->rows_a;
-    args->part_b = shape->rows_b;
-    if (args->flags & FP8R_SM90_INTERLEAVED)
-        args->b_groups = (int32_t)(problem->b.batch_stride /
-                                   (problem->b.col_stride * FP8R_SM90_WIDE_GROUP(plan->config->columns)));
-    args->ring_rounds = shape->stages / plan->config->inner;
-    for (int i = 0; i < plan->config->share_n; ++i)
-        args->share_a |= 1 << (plan->config->split * plan->config->share_m * i);
-    for (int i = 0; i < plan->config->share_m; ++i)
-        args->share_b |= 1 << (plan->config->split * i);
     args->step_x = shape->depth > 1 ? 0 : FP8R_SM90_BLOCK_K;
     args->step_z = shape->depth > 1 ? 1 : 0;
     args->weight_bytes = shape->weight_bytes;
@@ -323,6 +344,10 @@ fp8r_status fp8r_sm90_launch(const struct fp8r_sm90_plan *plan, const fp8r_probl
     const struct fp8r_sm90_shape *shape = plan->shapes;
     while (shape->m_max < problem->m)
         ++shape;
+    if (plan->config->alternate && !fp8r_sm90_interleaves(plan->config, problem))
+        return fp8r_fail(FP8R_ERROR_UNSUPPORTED,
+                         "sm90:%s: b's batch stride must be the prepared one or another multiple of %d rows",
+                         plan->config->name, FP8R_SM90_WIDE_GROUP(plan->config->columns));
     struct fp8r_sm90_args args = {0};
     fill_args(plan, shape, problem, pointers, &args);
     if (!fill_maps(plan, shape, problem, pointers, &args))

@@ -51,16 +51,16 @@
 /* Multiplying warpgroups and the one that loads. */
 #define FP8R_SM90_WIDE_THREADS(groups) (((groups) + 1) * 128)
 
-/* Two warpgroups with up to 96 accumulators a thread leave a quarter of the registers to the small kernel in
- * front of the next product: that one can only start when all of its blocks have. */
-#define FP8R_SM90_WIDE_SPARES(groups, accumulators) ((groups) == 2 && (accumulators) <= 96)
+/* With up to 96 accumulators a thread a quarter of the registers is left to the small kernel in front of the
+ * next product: that one can only start when all blocks of the small one have. */
+#define FP8R_SM90_WIDE_SPARES(accumulators) ((accumulators) <= 96)
 #define FP8R_SM90_WIDE_BOUND(groups, accumulators)                                                           \
-    (FP8R_SM90_WIDE_SPARES(groups, accumulators) ? 512 : FP8R_SM90_WIDE_THREADS(groups))
+    (FP8R_SM90_WIDE_SPARES(accumulators) ? 512 : FP8R_SM90_WIDE_THREADS(groups))
 
-/* Registers a thread after the warpgroups have traded those that they got at launch; the loaders need few. */
-#define FP8R_SM90_WIDE_REGISTERS(groups, accumulators)                                                       \
-    (FP8R_SM90_WIDE_SPARES(groups, accumulators) ? 168 : (groups) == 2 ? 232 : 160)
-#define FP8R_SM90_WIDE_LOADER_REGISTERS(groups) ((groups) == 2 ? 40 : 32)
+/* Registers a thread of two multiplying warpgroups and one that loads, after they have traded those that they
+ * got at launch; the loaders need few. */
+#define FP8R_SM90_WIDE_REGISTERS(accumulators) (FP8R_SM90_WIDE_SPARES(accumulators) ? 168 : 232)
+#define FP8R_SM90_WIDE_LOADER_REGISTERS        40
 
 /* Columns of out whose order in a tile may differ from that in memory: b's rows are loaded so that what a
  * thread holds of a row lies side by side. */
@@ -70,8 +70,7 @@
 #define FP8R_SM90_WIDE_FAST(X)                                                                               \
     X(2, 1, 64)                                                                                              \
     X(2, 1, 96) X(2, 1, 112) X(2, 1, 128) X(2, 1, 176) X(2, 1, 192) X(2, 1, 224) X(2, 1, 256)
-#define FP8R_SM90_WIDE_PRECISE(X)                                                                            \
-    X(2, 1, 64) X(2, 1, 96) X(2, 1, 112) X(2, 1, 128) X(2, 1, 176) X(2, 1, 192) X(3, 1, 128)
+#define FP8R_SM90_WIDE_PRECISE(X) X(2, 1, 64) X(2, 1, 96) X(2, 1, 112) X(2, 1, 128) X(2, 1, 176) X(2, 1, 192)
 /* Two warpgroups with a tile each, in turns: 64-row tiles, columns. */
 #define FP8R_SM90_WIDE_ALTERNATING(X) X(2, 96) X(2, 112) X(2, 128) X(2, 160) X(2, 176) X(2, 192)
 /* Those that also take e5m2 for a. */

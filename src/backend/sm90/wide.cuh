@@ -278,14 +278,14 @@ __global__ void __launch_bounds__(FP8R_SM90_WIDE_BOUND(GROUPS, TILES *COLUMNS / 
         memory, full, full + 8 * FP8R_SM90_STAGES_MAX, args.stages, args.stage_bytes, 1, 0, 0, peers};
     wide_begin<GROUPS>(&args, &pipe, &barriers, warp, sharers);
     if (group == GROUPS) {
-        registers_shrink<FP8R_SM90_WIDE_LOADER_REGISTERS(GROUPS)>();
+        registers_shrink<FP8R_SM90_WIDE_LOADER_REGISTERS>();
         if (warp == 4 * GROUPS)
             wide_load_tiles<rows, COLUMNS>(&args, &place, &pipe, first);
         else if (warp == 4 * GROUPS + 1)
             wide_load_scales<rows, COLUMNS>(&args, &place, &barriers,
                                             (float *)(memory_pointer + args.scales_offset), first);
     } else {
-        registers_grow<FP8R_SM90_WIDE_REGISTERS(GROUPS, TILES * COLUMNS / 2 * (PROMOTE ? 2 : 1))>();
+        registers_grow<FP8R_SM90_WIDE_REGISTERS(TILES * COLUMNS / 2 * (PROMOTE ? 2 : 1))>();
         grid_wait();
         wide_consume<GROUPS, TILES, COLUMNS, PROMOTE, TYPES, ALTERNATE>(&args, &place, &pipe, &barriers,
                                                                         memory_pointer, group, first);
