@@ -60,7 +60,7 @@ bool fp8r_sm90_interleaves(const struct fp8r_sm90_config *config, const fp8r_pro
         return false;
     /* A group of rows is a step of the tensor map, and matrices are so many groups apart, counted in 31 bits.
      */
-    if (problem->b.col_stride > ((int64_t)1 << 39) / group) return false;
+    if (problem->b.col_stride < 1 || problem->b.col_stride > ((int64_t)1 << 39) / group) return false;
     const int64_t step = problem->b.col_stride * group;
     return problem->b.batch_stride % step == 0 &&
            problem->b.batch_stride / step <= (INT32_MAX - problem->n / group) / problem->batch;
