@@ -14,9 +14,10 @@ class Page(html.parser.HTMLParser):
 
     def __init__(self):
         super().__init__()
-        self.open, self.titles, self.rows, self.texts = [], [], [], []
+        self.open, self.titles, self.rows, self.texts, self.borders = [], [], [], [], 0
 
     def handle_starttag(self, tag, attributes):
+        self.borders += ("class", "border") in attributes
         if tag not in ("meta", "rect", "line", "circle", "path", "polyline", "br", "link"):
             self.open.append(tag)
         if tag == "tr":
@@ -57,18 +58,23 @@ def main():
     page.feed(open(sys.argv[2], encoding="utf-8").read())
     assert not page.open, "left open: %s" % page.open
     by_name = {case["problem"]: case for case in cases.values()}
-    seen = set()
+    seen, choices = set(), collections.defaultdict(dict)
     for title in page.titles:
         found = re.match(r"(\S+): (\S+), ([0-9.]+) us, (clear|tie|noisy)$", title)
         if not found:
             continue
         problem, backend, time, _ = found.groups()
+        m, _, family = problem.partition("x")
+        choices[family][int(m)] = backend
         case = by_name[problem]
         names = [candidate["name"] for candidate in case["candidates"]]
         median = statistics.median(samples[case["case"], names.index(backend)])
         assert same(time, median), "%s: the page says %s, the samples %f" % (problem, time, median)
         seen.add(problem)
     assert seen == set(by_name), "not on the map: %s" % (set(by_name) - seen)
+    by_m = [[choice for _, choice in sorted(family.items())] for family in choices.values()]
+    switches = sum(left != right for row in by_m for left, right in zip(row, row[1:]))
+    assert page.borders == switches > 0, "%d red lines, %d changes of the choice" % (page.borders, switches)
     facts = {row[0]: row[1] for row in page.rows if len(row) == 2}
     families = {problem.partition("x")[2] for problem in by_name}
     wanted = "%d families, %d problems, %d samples" % (len(families), len(by_name), count)

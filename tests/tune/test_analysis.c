@@ -26,11 +26,12 @@ struct truth {
     double us[3];
     double noise;
     bool is_noisy;
+    int fallback;
 };
 
 static void write_case(struct sample_writer *writer, const struct truth *truth, struct fp8r_random *random)
 {
-    struct sample_case it = {.weight = 1, .candidates = candidates, .count = 3, .fallback = 0};
+    struct sample_case it = {.weight = 1, .candidates = candidates, .count = 3, .fallback = truth->fallback};
     int number;
     snprintf(it.problem, sizeof it.problem, "%lldx256x512", (long long)truth->m);
     assert_int_equal(sample_writer_case(writer, &it, &number, &failure), FP8R_EXIT_GOOD);
@@ -73,12 +74,12 @@ static char *routes_of(const struct truth *truths, const int *order, int count)
 }
 
 static const struct truth truths[] = {
-    {1, {100, 150, 400}, 0.02, false},  /* the default, clearly */
-    {4, {100, 101, 400}, 0.02, false},  /* the default, within the noise of another */
-    {16, {150, 100, 400}, 0.02, false}, /* another, clearly */
-    {64, {300, 200, 400}, 0.02, false}, /* the same */
-    {256, {900, 700, 400}, 0.02, false},
-    {1024, {900, 700, 400}, 0.02, true}, /* marked noisy: the default stays whatever the times */
+    {1, {100, 150, 400}, 0.02, false, 0},  /* the default, clearly */
+    {4, {100, 101, 400}, 0.02, false, 0},  /* the default, within the noise of another */
+    {16, {150, 100, 400}, 0.02, false, 0}, /* another, clearly */
+    {64, {300, 200, 400}, 0.02, false, 0}, /* the same */
+    {256, {900, 700, 400}, 0.02, false, 0},
+    {1024, {900, 700, 400}, 0.02, true, 0}, /* marked noisy: the default stays whatever the times */
 };
 enum { TRUTHS = sizeof truths / sizeof *truths };
 
@@ -104,6 +105,30 @@ static void segments_say_what_is_true(void **state)
     free(text);
 }
 
+/* cpu:two wins at all three, but is the default at the middle one; blas:sgemm is measured everywhere. */
+static void the_default_has_a_segment_of_its_own(void **state)
+{
+    (void)state;
+    static const struct truth changing[] = {
+        {1, {150, 100, 400}, 0.02, false, 0}, {4, {150, 100, 400}, 0.02, false, 1}, {16, {150, 100, 400}, 0.02, false, 0}};
+    static const int order[] = {0, 1, 2};
+    char *text = routes_of(changing, order, 3), *at = text;
+    static const char *const ranges[] = {"m=1..2 ", "m=3..8 ", "m=9..16 "};
+    for (int i = 0; i < 3; i++) {
+        at = strstr(at, ranges[i]);
+        assert_non_null(at);
+        char *end = strchr(at, '\n');
+        assert_non_null(end);
+        *end = '\0';
+        assert_non_null(strstr(at, "config=two"));
+        assert_non_null(strstr(at, "runner_up=cpu:one"));
+        assert_non_null(strstr(at, "verdict=clear"));
+        assert_int_equal(strstr(at, "gain=1..1 ") != NULL, i == 1);
+        at = end + 1;
+    }
+    free(text);
+}
+
 static void order_does_not_matter(void **state)
 {
     (void)state;
@@ -122,7 +147,7 @@ static void small_gains_and_noise_change_nothing(void **state)
 {
     (void)state;
     static const int order[1] = {0};
-    static const struct truth small = {8, {101.5, 100, 400}, 0.01, false}, loud = {8, {104, 100, 400}, 0.4, false};
+    static const struct truth small = {8, {101.5, 100, 400}, 0.01, false, 0}, loud = {8, {104, 100, 400}, 0.4, false, 0};
     const struct truth *both[2] = {&small, &loud};
     for (int i = 0; i < 2; i++) {
         char *text = routes_of(both[i], order, 1);
@@ -136,6 +161,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(segments_say_what_is_true),
+        cmocka_unit_test(the_default_has_a_segment_of_its_own),
         cmocka_unit_test(order_does_not_matter),
         cmocka_unit_test(small_gains_and_noise_change_nothing),
     };

@@ -79,6 +79,35 @@ static void runners_up_were_measured(void **state)
     assert_int_equal(fp8r_points_segments(&points, made), 0);
 }
 
+/* One choice, but the default at one M and in place of it at the next: what a route says of its gain must hold for all of
+ * its M. And who was measured at no point of the one may be the runner-up of the other. */
+static void the_default_has_a_segment_of_its_own(void **state)
+{
+    (void)state;
+    double times[4][3] = {{10, 20, 30}, {20, 0, 0}, {40, 60, 0}, {80, 160, 0}};
+    struct fp8r_point list[4] = {{1, 0, 1, true, 1.8, 2.2, times[0]},
+                                 {4, 0, 0, true, 1, 1, times[1]},
+                                 {16, 0, 1, true, 1.3, 1.6, times[2]},
+                                 {64, 0, 1, true, 1.9, 2.1, times[3]}};
+    struct fp8r_points points = {entrants, 3, list, 4, 4};
+    struct fp8r_segment made[4];
+    assert_int_equal(fp8r_points_segments(&points, made), 3);
+    assert_true(made[0].gain_low == 1.8 && made[0].gain_high == 2.2);
+    assert_true(made[1].gain_low == 1 && made[1].gain_high == 1);
+    assert_string_equal(made[1].runner_up, ""); /* all others were far behind */
+    assert_true(made[2].gain_low == 1.3 && made[2].gain_high == 2.1);
+    assert_string_equal(made[2].runner_up, "cpu:packed");
+    assert_true(fabs(made[2].runner_up_us - sqrt(60 * 160)) < 1e-9);
+    /* measured at one of two points: its time is the segment's by the ratio at that one */
+    times[2][1] = 0;
+    assert_int_equal(fp8r_points_segments(&points, made), 3);
+    assert_string_equal(made[2].runner_up, "cpu:packed");
+    assert_true(fabs(made[2].runner_up_us - 2 * sqrt(40 * 80)) < 1e-9);
+    list[1].gain_low = list[1].gain_high = 0; /* no default was raced there */
+    list[2] = (struct fp8r_point){16, 0, 0, true, 1, 1, times[2]};
+    assert_int_equal(fp8r_points_segments(&points, made), 4);
+}
+
 static void family_texts(void **state)
 {
     (void)state;
@@ -172,7 +201,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(borders),
         cmocka_unit_test(segments),
-        cmocka_unit_test(runners_up_were_measured),
+        cmocka_unit_test(runners_up_were_measured), cmocka_unit_test(the_default_has_a_segment_of_its_own),
         cmocka_unit_test(family_texts),
         cmocka_unit_test(bad_families),
         cmocka_unit_test(lists_of_m),

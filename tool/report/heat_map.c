@@ -83,7 +83,7 @@ static void add_row(const struct analysis_family *family, const int64_t *m, size
     for (size_t i = 0; i + 1 < family->count; i++) {
         size_t column = column_of(m, columns, family->points[i + 1].it->m);
         double x = LABEL_PX + (double)column * CELL_WIDTH_PX;
-        if (column < columns && analysis_is_border(family, i))
+        if (column < columns && analysis_is_switch(family, i))
             markup_add(markup, "<line class=\"border\" x1=\"%.0f\" y1=\"%.0f\" x2=\"%.0f\" y2=\"%.0f\"/>\n", x, y, x,
                        y + CELL_HEIGHT_PX);
     }

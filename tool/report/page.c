@@ -169,8 +169,8 @@ int page_add(const struct samples *samples, int machine, const struct analysis *
                        "<h1>fp8route: measured routes</h1>\n", style);
     add_machine(samples, machine, analysis, markup);
     markup_add(markup, "<h2 id=\"map\">Gain over the default</h2>\n<p class=\"dim\">A number is how much faster the chosen "
-                       "backend is than the default; 1 means the default itself is fastest, &#8776; a tie, ? noise. Red "
-                       "lines are borders where the decision changes.</p>\n");
+                       "backend is than the default; 1 means the default itself is fastest, &#8776; a tie, ? noise. A "
+                       "red line stands where the choice changes.</p>\n");
     heat_map_add(analysis, markup);
     markup_add(markup, "<h2 id=\"curves\">Time against M</h2>\n<p class=\"dim\">Large dots are the chosen ones; bars are 95 %% "
                        "intervals of the median; the dashed line is reading the weights once, or the best arithmetic rate "

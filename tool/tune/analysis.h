@@ -52,7 +52,11 @@ struct analysis {
 int analysis_init(const struct samples *samples, int machine, struct analysis *analysis, struct fp8r_tool_error *error);
 void analysis_fini(struct analysis *analysis);
 
-/* Does the decision of the family change between points i and i + 1? */
+/* Is another candidate chosen at point i + 1 than at point i? */
+bool analysis_is_switch(const struct analysis_family *family, size_t i);
+
+/* Does anything that a route says change between points i and i + 1: the choice, the verdict, or whether the choice is the
+ * default? */
 bool analysis_is_border(const struct analysis_family *family, size_t i);
 
 /* The last m that belongs to point i's side of the border behind it: the geometric mean of the two, rounded down. */

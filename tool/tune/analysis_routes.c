@@ -27,18 +27,52 @@ static double mean_of(const struct analysis_family *family, size_t first, size_t
     return exp(logs / (double)(last - first + 1));
 }
 
-/* The fastest other candidate that was measured at every point of the segment. */
+/* Another's time as a multiple of the chosen one's: the geometric mean over the points where it was measured, and how many
+ * those are. */
+static double ratio_of(const struct analysis_family *family, size_t first, size_t last, const char *name, size_t *count)
+{
+    double logs = 0;
+    *count = 0;
+    for (size_t i = first; i <= last; i++) {
+        const struct analysis_point *point = &family->points[i];
+        double median = median_of(point, name);
+        if (!(median > 0))
+            continue;
+        logs += log(median / point->candidates[point->chosen].median_us);
+        ++*count;
+    }
+    return *count > 0 ? exp(logs / (double)*count) : INFINITY;
+}
+
+static bool is_listed(const struct analysis_family *family, size_t first, size_t last, const char *name)
+{
+    for (size_t i = first; i < last; i++)
+        if (sample_case_candidate(family->points[i].it, name) >= 0)
+            return true;
+    return false;
+}
+
+/* The fastest of those others that were measured at most points of the segment: who is far behind is dropped. */
 static void add_runner_up(const struct analysis_family *family, size_t first, size_t last, const char *chosen,
                           struct fp8r_segment *segment)
 {
-    const struct sample_case *it = family->points[first].it;
-    for (int i = 0; i < it->count; i++) {
-        double mean = strcmp(it->candidates[i].name, chosen) != 0 ? mean_of(family, first, last, it->candidates[i].name) : 0;
-        if (mean > 0 && (segment->runner_up_us == 0 || mean < segment->runner_up_us)) {
-            segment->runner_up_us = mean;
-            snprintf(segment->runner_up, sizeof segment->runner_up, "%s", it->candidates[i].name);
+    size_t most = 0;
+    double best = INFINITY;
+    for (size_t i = first; i <= last; i++) {
+        const struct sample_case *it = family->points[i].it;
+        for (int j = 0; j < it->count; j++) {
+            const char *name = it->candidates[j].name;
+            size_t count = 0;
+            bool is_new = strcmp(name, chosen) != 0 && !is_listed(family, first, i, name);
+            double ratio = is_new ? ratio_of(family, first, last, name, &count) : INFINITY;
+            if (count < most || !(ratio < (count > most ? INFINITY : best)))
+                continue;
+            most = count;
+            best = ratio;
+            snprintf(segment->runner_up, sizeof segment->runner_up, "%s", name);
         }
     }
+    segment->runner_up_us = most > 0 ? best * segment->median_us : 0;
 }
 
 /* Points first..last, which share their decision. */

@@ -35,16 +35,34 @@ static double mean_us(const struct fp8r_points *points, size_t first, size_t las
     return exp(sum / (double)(last - first + 1));
 }
 
-/* The best of the others over the whole range; -1 where none was measured at all of its points. */
-static int find_runner_up(const struct fp8r_points *points, size_t first, size_t last, double *time_us)
+/* Another's time as a multiple of the chosen one's: the geometric mean over the points where it was measured, and how many
+ * those are. */
+static double mean_ratio(const struct fp8r_points *points, size_t first, size_t last, int entrant, size_t *count)
+{
+    double sum = 0;
+    *count = 0;
+    for (size_t i = first; i <= last; i++) {
+        const double *medians = points->points[i].medians_us;
+        if (!(medians[entrant] > 0)) continue;
+        sum += log(medians[entrant] / medians[points->points[i].chosen]);
+        ++*count;
+    }
+    return *count > 0 ? exp(sum / (double)*count) : INFINITY;
+}
+
+/* The best of those others that were measured at most points (who is far behind at one is not at the next); -1 where none
+ * was. */
+static int find_runner_up(const struct fp8r_points *points, size_t first, size_t last, double *ratio)
 {
     int best = -1;
+    size_t most = 1;
     for (int i = 0; i < points->entrant_count; i++) {
-        double time = i == points->points[first].chosen ? 0 : mean_us(points, first, last, i);
-        if (time > 0 && (best < 0 || time < *time_us)) {
-            best = i;
-            *time_us = time;
-        }
+        size_t count;
+        double own = mean_ratio(points, first, last, i, &count);
+        if (i == points->points[first].chosen || count < most || (count == most && best >= 0 && own >= *ratio)) continue;
+        best = i;
+        most = count;
+        *ratio = own;
     }
     return best;
 }
@@ -67,14 +85,22 @@ static void make_segment(const struct fp8r_points *points, size_t first, size_t 
     snprintf(segment->backend, sizeof segment->backend, "%s", chosen->backend);
     snprintf(segment->config, sizeof segment->config, "%s", chosen->config);
     snprintf(segment->rev, sizeof segment->rev, "%s", chosen->rev);
-    int runner_up = find_runner_up(points, first, last, &segment->runner_up_us);
-    if (runner_up >= 0)
-        snprintf(segment->runner_up, sizeof segment->runner_up, "%s", points->entrants[runner_up].label);
+    double ratio = 0;
+    int runner_up = find_runner_up(points, first, last, &ratio);
+    if (runner_up < 0) return;
+    segment->runner_up_us = ratio * segment->median_us;
+    snprintf(segment->runner_up, sizeof segment->runner_up, "%s", points->entrants[runner_up].label);
+}
+
+/* How the chosen one stands to the default: it is the default, it replaces it, or no default was raced. */
+static int relation(const struct fp8r_point *point)
+{
+    return point->gain_low > 0 ? point->chosen == point->fallback : 2;
 }
 
 static bool belong_together(const struct fp8r_point *a, const struct fp8r_point *b)
 {
-    return a->chosen == b->chosen && a->is_clear == b->is_clear;
+    return a->chosen == b->chosen && a->is_clear == b->is_clear && relation(a) == relation(b);
 }
 
 int fp8r_points_segments(const struct fp8r_points *points, struct fp8r_segment *segments)

@@ -29,7 +29,8 @@ struct fp8r_points {
 /* What happens between two neighbouring M of different routes: the last m of the first. */
 int64_t fp8r_points_border(int64_t m, int64_t m_next);
 
-/* Segments from points: neighbours of equal choice and verdict become one. Writes up to points->count
+/* Segments from points: neighbours of equal choice and verdict become one, unless the choice is the default at one of them and
+ * replaces it at the other. Writes up to points->count
  * segments and returns how many. */
 int fp8r_points_segments(const struct fp8r_points *points, struct fp8r_segment *segments);
 

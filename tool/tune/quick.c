@@ -52,13 +52,13 @@ static double budget_us(const struct fp8r_contest *contest)
 }
 
 /* Times do not shrink as M grows, and grow no faster than M: who took more than three times what the best can
- * take now need not be run at all. */
-static void drop_hopeless(struct work *work, struct fp8r_contest *contest)
+ * take now need not be run at all. The default always is. */
+static void drop_hopeless(struct work *work, struct fp8r_contest *contest, int fallback)
 {
     double growth = work->m_before > 0 ? (double)contest->member.a.rows / (double)work->m_before : 1;
     double most_us = work->best_us * fmax(growth, 1);
     for (int i = 0; i < contest->count; i++)
-        if (contest->racers[i].standing == FP8R_STANDING_READY && work->best_us > 0 &&
+        if (i != fallback && contest->racers[i].standing == FP8R_STANDING_READY && work->best_us > 0 &&
             work->least_us[i] > behind_factor * most_us)
             fp8r_contest_drop(contest, i, FP8R_STANDING_BEHIND, "%.0fx behind at M=%lld",
                               work->least_us[i] / work->best_us, (long long)work->m_before);
@@ -218,7 +218,7 @@ static int measure_point(struct work *work, const fp8r_matmul *member, struct fp
             fp8r_contest_open(&contest, quick->context, work->points, member, quick->device, &quick->rotation,
                               &work->inputs, quick->seed + (uint64_t)member->a.rows, error);
     if (code != FP8R_EXIT_GOOD) return code;
-    drop_hopeless(work, &contest);
+    drop_hopeless(work, &contest, fallback);
     code = run_race(work, &contest, fallback, start_ns, error);
     if (code == FP8R_EXIT_GOOD) code = conclude(work, &contest, fallback, error);
     fp8r_contest_close(&contest);
