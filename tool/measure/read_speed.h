@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* The best of a few plain reads of `bytes` by so many threads, each over its own part, in GB/s (1e9 bytes). 0 where memory
- * or threads cannot be had. */
+/* The best speed at which any stretch of `bytes` was read, in several passes by so many threads, each over its own part, in
+ * GB/s (1e9 bytes). 0 where memory or threads cannot be had. */
 double fp8r_read_speed_gbs(int64_t bytes, int threads);
 
 #endif
