@@ -51,6 +51,13 @@ static json_t *bar_json(const struct bench_bar *bar)
     return object;
 }
 
+/* A word as a user would type it: of a path elsewhere only the name, since folders of this machine say nothing. */
+static const char *typed(const char *word)
+{
+    const char *slash = *word == '/' ? strrchr(word, '/') : NULL;
+    return slash && slash[1] ? slash + 1 : word;
+}
+
 static json_t *result_json(const struct bench_settings *settings, const char *features, const char *date,
                            int argc, char **argv)
 {
@@ -58,7 +65,7 @@ static json_t *result_json(const struct bench_settings *settings, const char *fe
     const fp8r_device_facts *facts = &settings->facts;
     json_t *command = json_array();
     for (int i = 0; i < argc; i++)
-        json_array_append_new(command, json_string(i == 0 ? "bench_cpu" : argv[i]));
+        json_array_append_new(command, json_string(i == 0 ? "bench_cpu" : typed(argv[i])));
     read_commit(settings->commit, commit, sizeof commit);
     return json_pack("{ss, ss, ss, s{ss, ss, si, sI, sI}, so}", "schema", "fp8route-bench-1", "date", date,
                      "commit", commit, "machine", "processor", facts->name, "features", features, "threads",

@@ -11,6 +11,7 @@ SPDX-License-Identifier: Apache-2.0"""
 import argparse
 import ctypes
 import json
+import os
 import random
 import re
 import statistics
@@ -348,7 +349,7 @@ def main():
         warm @ warm
         torch.cuda.synchronize()
     with open(args.out, "a") as out:
-        emit(out, {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "command": sys.argv[1:],
+        emit(out, {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "command": [os.path.basename(word) if os.path.isabs(word) else word for word in sys.argv],
                    "date": time.strftime("%Y-%m-%d"), "commit": args.commit,
                    "protocol": "graph, operands rotating over 400 MB, interleaved rounds in random order, median"})
         {"sweep": sweep, "bars": bars}[args.mode](lib, pool, out, args)
