@@ -15,6 +15,8 @@ refuses 5 'nowhere' tune --quick --cases "$work/nowhere"
 
 # the full protocol, for a user who has no cache folder yet
 XDG_CACHE_HOME=$work/a/b expect 0 tune --family 16x16 --m 1 --budget 10s
+complains '^  0 %  grid: Mx16x16 M=1$'
+! grep -Eq 'about 0 s|100 %' "$work/err" || fail "progress is at its end before the end"
 [ -n "$(find "$work/a/b/fp8route" -name '*.routes')" ] || fail "no route file in $work/a/b"
 
 # into the user's file; another family keeps the first

@@ -13,11 +13,13 @@ enum { LINE_NS = 1000000000 };
 void fp8r_progress_show(struct fp8r_progress_line *line, const char *what, double share, double left_seconds)
 {
     int64_t now = fp8r_clock_ns();
-    int percent = (int)(100 * fmin(fmax(share, 0), 1)), left = (int)ceil(fmax(left_seconds, 0));
+    char left[48] = "";
+    int percent = (int)(100 * fmin(fmax(share, 0), 1));
+    if (left_seconds > 0) snprintf(left, sizeof left, "  about %.0f s left", ceil(left_seconds));
     if (fp8r_is_terminal(stderr)) {
-        fprintf(stderr, "\r\033[K%3d %%  %s  about %d s left", percent, what, left);
+        fprintf(stderr, "\r\033[K%3d %%  %s%s", percent, what, left);
     } else if (line->last_ns == 0 || now - line->last_ns >= LINE_NS) {
-        fprintf(stderr, "%3d %%  %s  about %d s left\n", percent, what, left);
+        fprintf(stderr, "%3d %%  %s%s\n", percent, what, left);
         line->last_ns = now;
     }
 }

@@ -9,7 +9,7 @@ struct fp8r_progress_line {
     int64_t last_ns; /* when the last plain line was printed; 0 = never */
 };
 
-/* share: 0 to 1; left_seconds: about. */
+/* share: 0 to 1; left_seconds: about, 0 or less where nothing is known of it. */
 void fp8r_progress_show(struct fp8r_progress_line *line, const char *what, double share, double left_seconds);
 
 /* A line of its own, which stays. */

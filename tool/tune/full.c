@@ -3,6 +3,7 @@
 #include "tune/full.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -48,6 +49,7 @@ struct work {
     struct race_track track;
     double *scratch; /* as many as any candidate has samples here */
     size_t scratch_count;
+    size_t grid_done; /* this shard's problems of its grid, measured or found in the record */
 };
 
 static const struct sample_case *find_case(const struct work *work, const char *problem)
@@ -240,25 +242,33 @@ static bool is_over(const struct full *full)
     return full->budget_seconds > 0 && spent > full->budget_seconds;
 }
 
-static void show(const struct work *work, int64_t m)
+/* Borders and confirmation of a family take about as long as its grid: they count as much. The phase is named, since the
+ * number of borders shows only as they are found. */
+static void show(struct work *work, const char *phase, int64_t m)
 {
-    const struct full *full = work->full;
-    size_t done = full->measured + full->left;
-    double share = full->problems > 0 ? fmin((double)done / (double)full->problems, 1) : 1;
+    struct full *full = work->full;
+    char what[FP8R_TEXT_BYTES + 16];
     double spent = (double)(fp8r_clock_ns() - full->start_ns) / 1e9;
-    struct fp8r_progress progress = {work->family->text, m, share, share > 0.02 ? spent / share - spent : 0};
+    double share = ((double)full->finished + (double)work->grid_done / 2) / (double)full->problems;
+    if (full->share_found < 0)
+        full->share_found = share;
+    double made = share - full->share_found;
+    snprintf(what, sizeof what, "%s: %s", phase, work->family->text);
+    struct fp8r_progress progress = {what, m, share, made > 0.02 ? spent * (1 - share) / made : 0};
     full->progress(full->user, &progress);
 }
 
 static int run_grid(struct work *work, struct fp8r_tool_error *error)
 {
     struct full *full = work->full;
+    size_t own = 0;
     int code = FP8R_EXIT_GOOD;
     for (size_t i = 0; i < work->family->m_count && code == FP8R_EXIT_GOOD; i++) {
         fp8r_matmul member;
         char problem[FP8R_TEXT_BYTES];
         if (work->shard_of[i] != full->shard)
             continue;
+        work->grid_done = own++;
         code = member_of(work, work->family->ms[i], &member, problem, error);
         const struct sample_case *it = code == FP8R_EXIT_GOOD ? find_case(work, problem) : NULL;
         if (code != FP8R_EXIT_GOOD || (it && it->is_done))
@@ -267,9 +277,10 @@ static int run_grid(struct work *work, struct fp8r_tool_error *error)
             full->left++;
             continue;
         }
-        show(work, work->family->ms[i]);
+        show(work, "grid", work->family->ms[i]);
         code = measure_grid(work, work->family->ms[i], error);
     }
+    work->grid_done = own;
     return code;
 }
 
@@ -353,7 +364,7 @@ static int run_borders(struct work *work, struct fp8r_tool_error *error)
         depth = left > 0 ? depth : BORDER_DEPTH;
         for (; left > 0 && code == FP8R_EXIT_GOOD && !is_over(full); left--) { /* in random order */
             size_t pick = (size_t)fp8r_random_below(&random, (int64_t)left);
-            show(work, middles[pick]);
+            show(work, "borders", middles[pick]);
             code = measure_border(work, middles[pick], error);
             middles[pick] = middles[left - 1];
         }
@@ -374,7 +385,7 @@ static int run_confirmations(struct work *work, struct fp8r_tool_error *error)
         int64_t m = work->full->record->samples.cases[cases[i]].m;
         if (!is_own_border(work, m))
             continue;
-        show(work, m);
+        show(work, "confirmation", m);
         code = confirm(work, &work->full->record->samples.cases[cases[i]], error);
     }
     free(cases);
@@ -419,6 +430,7 @@ static int tune_family(struct full *full, const struct fp8r_tune_family *family,
         code = run_borders(&work, error);
     if (code == FP8R_EXIT_GOOD)
         code = run_confirmations(&work, error);
+    full->finished += work.grid_done;
     fp8r_inputs_destroy(&work.inputs);
     fp8r_points_fini(&work.entrants);
     free(work.scratch);
@@ -442,6 +454,7 @@ int full_tune(struct full *full, const struct fp8r_tune_families *families, stru
     if (!shard_of || !deal(families, full->shards, shard_of))
         code = fp8r_tool_error_memory(error, "the problems");
     full->start_ns = fp8r_clock_ns();
+    full->share_found = -1;
     for (size_t i = 0; i < count; i++)
         full->problems += shard_of && shard_of[i] == full->shard;
     for (size_t i = 0; i < families->count && code == FP8R_EXIT_GOOD; i++) {

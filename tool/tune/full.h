@@ -26,6 +26,8 @@ struct full {
     size_t noisy;   /* of all that the record holds of this machine */
     size_t waiting; /* borders that need other shards' results first */
     bool is_wrong;  /* some result was wrong */
+    size_t finished;    /* problems of the grids of families that are through */
+    double share_found; /* of all work, what the record held when this call showed its first progress; below 0 before */
     struct fp8r_rotation rotation;
     int64_t start_ns, timed_ns; /* when it began; timed work since */
     double seconds;              /* what all took */

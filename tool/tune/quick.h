@@ -13,7 +13,7 @@ struct fp8r_progress {
     const char *family;
     int64_t m;
     double share;        /* of all work, 0 to 1 */
-    double left_seconds; /* about */
+    double left_seconds; /* about; 0 where nothing is known of it */
 };
 
 struct fp8r_quick {
