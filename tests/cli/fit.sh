@@ -12,7 +12,8 @@ refuses 2 '--boxes is 9' fit --samples one.jsonl --boxes 9
 refuses 5 'nowhere' fit --samples nowhere
 refuses 2 'quantum: no candidate' fit --samples one.jsonl --x quantum --y slow
 
-expect 0 fit --samples one.jsonl --out-dir made
+expect 0 fit --samples one.jsonl --out-dir new/made
+mv new/made made
 says '^rule: +m >= 64 and k >= 2048$'
 says 'takes fast where it holds and slow elsewhere; 2 conditions'
 says '^regret: .*within the bound of 1 %'

@@ -18,7 +18,7 @@ says '"identity": "features='
 FP8ROUTE_DENY=cpu expect 0 info
 says '^cpu +no .*denied by FP8ROUTE_DENY'
 expect 0 info --threads 1
-says ': 1 threads'
+says ': 1 thread, '
 
 expect 0 explain 1x4096x14336
 silent

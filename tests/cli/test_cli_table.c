@@ -142,7 +142,7 @@ static void check_passes_a_file_of_this_machine(void **state)
     here(&file);
     const char *path = written("here.routes", &file);
     assert_int_equal(TABLE(path, "check"), 0);
-    expect_in(out, "well formed, 1 entries");
+    expect_in(out, "well formed, 1 entry\n");
     expect_in(out, "0 routes would miss, 0 are stale");
     assert_int_equal(TABLE(path, "check", "--device", "cpu"), 0);
     expect_in(out, "machine: this one");

@@ -87,7 +87,7 @@ static void build_makes_routes(void **state)
     assert_true(json_is_null(json_object_get(root, "path")));
     json_decref(root);
     assert_int_equal(TABLE("check", routes), 1); /* cpu:two is nobody's configuration: the file is well formed */
-    expect_in(out, "well formed, 1 entries");
+    expect_in(out, "well formed, 1 entry\n");
     free(text);
 }
 
@@ -116,7 +116,7 @@ static void diff_judges_by_its_exit_code(void **state)
     expect_in(out, ": 0 ranges");
     assert_null(strstr(out, "family"));
     assert_int_equal(TABLE("diff", a, b), 1);
-    expect_in(out, "Mx256x128  4..16  backend  cpu:two  clear 2.00..2.00  blas:sgemm  clear 2.00..2.00  clear in both, for "
+    expect_in(out, "Mx256x128  4..16  backend  cpu:two  clear 2.00..2.00x  blas:sgemm  clear 2.00..2.00x  clear in both, for "
                    "different choices\n");
     expect_in(out, "another choice at 3 of 5 grid points");
     expect_in(out, ": 1 range\n");
@@ -130,6 +130,32 @@ static void diff_judges_by_its_exit_code(void **state)
     assert_int_equal(json_integer_value(json_object_get(root, "contradiction_count")), 1);
     assert_int_equal(json_integer_value(json_object_get(json_object_get(root, "ranges_by_change"), "same")), 1);
     assert_true(json_real_value(json_object_get(root, "changed_point_share")) == 0.6);
+    json_decref(root);
+}
+
+/* Of one machine nothing is said; of two, what differs, on standard error and in the object. */
+static void diff_names_another_machine(void **state)
+{
+    (void)state;
+    const char *a = scratch_path("a.routes"), *b = scratch_path("b.routes");
+    assert_int_equal(TABLE("build", write_samples("a.jsonl", "a", 2, 1), "--out", a), 0);
+    assert_int_equal(TABLE("build", write_samples("b.jsonl", "b", 4, 1), "--out", b), 0);
+    assert_int_equal(TABLE("diff", a, a), 0);
+    assert_string_equal(err, "");
+    assert_int_equal(TABLE("diff", a, b), 0);
+    expect_in(err, "fp8route table diff: the files are of different machines: ");
+    expect_in(err, "threads=2");
+    expect_in(err, "threads=4");
+    assert_ptr_equal(strchr(err, '\n'), err + strlen(err) - 1);
+    assert_int_equal(TABLE("diff", "--json", a, b), 0);
+    json_t *root = output_json("fp8route.table_diff/1");
+    assert_true(json_is_false(json_object_get(root, "same_machine")));
+    expect_in(json_string_value(json_object_get(root, "misfit")), "threads");
+    json_decref(root);
+    assert_int_equal(TABLE("diff", "--json", a, a), 0);
+    root = output_json("fp8route.table_diff/1");
+    assert_true(json_is_true(json_object_get(root, "same_machine")));
+    assert_true(json_is_null(json_object_get(root, "misfit")));
     json_decref(root);
 }
 
@@ -162,7 +188,7 @@ static void merge_takes_any_order(void **state)
 static void export_writes_source(void **state)
 {
     (void)state;
-    const char *a = scratch_path("a.routes"), *source = scratch_path("route.c");
+    const char *a = scratch_path("a.routes"), *source = scratch_path("new/folder/route.c");
     assert_int_equal(TABLE("build", write_samples("a.jsonl", "a", 2, 1), "--out", a), 0);
     assert_int_equal(TABLE("export", a, "--language", "c", "--out", source), 0);
     expect_in(out, "route.c: function fp8_route, 1 family\n");
@@ -214,7 +240,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(build_makes_routes),           cmocka_unit_test(build_never_pools_machines),
-        cmocka_unit_test(diff_judges_by_its_exit_code), cmocka_unit_test(merge_takes_any_order),
+        cmocka_unit_test(diff_judges_by_its_exit_code), cmocka_unit_test(diff_names_another_machine),
+        cmocka_unit_test(merge_takes_any_order),
         cmocka_unit_test(export_writes_source),         cmocka_unit_test(bad_calls_are_refused),
     };
     int failures = cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);

@@ -284,7 +284,7 @@ static const struct fp8r_option options[] = {
      offsetof(struct compare_arguments, bits_only), 0},
     {"time-only", NULL, "compare times, not results", FP8R_OPTION_FLAG,
      offsetof(struct compare_arguments, time_only), 0},
-    {"margin", "M", "a loss that counts; 0.02 unless given", FP8R_OPTION_TEXT,
+    {"margin", "SHARE", "a loss of less does not count; 2% unless given", FP8R_OPTION_TEXT,
      offsetof(struct compare_arguments, margin), 0},
     {"seed", "N", "of the random operands and orders; 0 unless given", FP8R_OPTION_COUNT,
      offsetof(struct compare_arguments, seed), 0}};

@@ -8,6 +8,7 @@
 #include "cli/output.h"
 #include "cli/share.h"
 #include "cli/verb.h"
+#include "plural.h"
 #include "tune/fit_files.h"
 
 struct fit_arguments {
@@ -42,17 +43,17 @@ static int print_text(const struct fp8r_fit_story *story, const char *out_dir, s
     char *c = fp8r_fit_function(story, FP8R_RULE_C), *python = fp8r_fit_function(story, FP8R_RULE_PYTHON);
     int code = c && python ? FP8R_EXIT_GOOD : fp8r_tool_error_memory(error, "the rule");
     if (code == FP8R_EXIT_GOOD) {
-        printf("rule:      %s\n           takes %s where it holds and %s elsewhere; %d conditions\n",
-               story->text, story->set->x, story->set->y, fit->condition_count);
+        printf("rule:      %s\n           takes %s where it holds and %s elsewhere; %d condition%s\n",
+               story->text, story->set->x, story->set->y, fit->condition_count, fp8r_s((size_t)fit->condition_count));
         printf("problems:  %zu; %zu left out, where one of the two was not measured\n", story->set->count,
                story->set->left_out);
         printf("regret:    %.2f %% on the worst machine, %s the bound of %g %%; worst problem %.1f %%\n",
                100 * fit->regret.worst, fit->is_within ? "within" : "ABOVE", 100 * story->bound,
                100 * fit->regret.worst_single);
         if (fit->folds > 0)
-            printf("held out:  %.2f %%, each family under a rule learned without it (%d folds); worst "
+            printf("held out:  %.2f %%, each family under a rule learned without it (%d fold%s); worst "
                    "problem %.1f %%\n",
-                   100 * fit->held_out.worst, fit->folds, 100 * fit->held_out.worst_single);
+                   100 * fit->held_out.worst, fit->folds, fp8r_s((size_t)fit->folds), 100 * fit->held_out.worst_single);
         else
             printf("held out:  nothing, there is a single family\n");
         for (int i = 0; i < story->set->device_count; i++)

@@ -274,7 +274,7 @@ static const struct fp8r_option options[] = {
      FP8R_OPTION_TEXT, offsetof(struct gate_arguments, share), 0},
     {"unseen", "N", "measure N random problems instead of the routes, and what the routes lose on them",
      FP8R_OPTION_COUNT, offsetof(struct gate_arguments, unseen), 1},
-    {"margin", "M", "a loss that counts; 0.02 unless given", FP8R_OPTION_TEXT,
+    {"margin", "SHARE", "a loss of less does not count; 2% unless given", FP8R_OPTION_TEXT,
      offsetof(struct gate_arguments, margin), 0},
     {"samples", "DIR", "append every sample to files in this folder", FP8R_OPTION_TEXT,
      offsetof(struct gate_arguments, samples), 0},

@@ -9,6 +9,7 @@
 #include "cli/reason_name.h"
 #include "cli/session.h"
 #include "cli/text_table.h"
+#include "plural.h"
 #include "tool_status.h"
 #include "tune/machine.h"
 
@@ -114,8 +115,8 @@ static void print_device(const struct facts *facts)
                (int)device->index, device->name, (int)device->arch, (int)device->sm_count,
                (long long)device->l2_bytes / 1024, (long long)device->bandwidth_gbs, (int)device->driver);
     else
-        printf("  cpu, %s: %d threads, L2 %lld KiB a core, last level %lld KiB\n", device->name,
-               (int)device->threads, (long long)device->l2_bytes / 1024,
+        printf("  cpu, %s: %d thread%s, L2 %lld KiB a core, last level %lld KiB\n", device->name,
+               (int)device->threads, fp8r_s((size_t)device->threads), (long long)device->l2_bytes / 1024,
                (long long)device->last_level_bytes / 1024);
     printf("  routes are tied to: %s\n", facts->identity);
 }

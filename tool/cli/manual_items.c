@@ -26,7 +26,7 @@ const struct fp8r_manual_item fp8r_manual_exits[] = {
     {"3", "inconclusive: the noise is wider than the question"},
     {"4", "could not measure: no such device, the backend refuses, or several could run it and no route says "
           "which"},
-    {"5", "bad data: a route file, config.json, safetensors or sample file"},
+    {"5", "bad data: a route file, config.json, safetensors or sample file; or a file that cannot be written"},
     {"6", "an internal error, or out of memory"},
     {"75", "interrupted; the same command can be run again"},
     {NULL, NULL}};

@@ -10,6 +10,7 @@
 #include "cli/output.h"
 #include "cli/verb.h"
 #include "report/page.h"
+#include "tool_file.h"
 #include "tune/analysis.h"
 #include "tune/record.h"
 

@@ -12,6 +12,7 @@
 #include "measure/statistics.h"
 #include "measure/trial.h"
 #include "measure/verify.h"
+#include "plural.h"
 #include "tool_status.h"
 
 struct run_arguments {
@@ -157,7 +158,7 @@ static int print_outcome(const struct outcome *outcome, bool json, struct fp8r_t
     } else {
         printf("problem   %s\nbackend   %s (%s)\ntime      %.1f us, median of %d run%s on warm operands\n",
                outcome->problem, outcome->label, outcome->source, outcome->median_us, outcome->runs,
-               outcome->runs == 1 ? "" : "s");
+               fp8r_s((size_t)outcome->runs));
         print_verdict(outcome);
     }
     bool is_good = outcome->verdict.is_good && !outcome->damage;

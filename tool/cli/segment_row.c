@@ -1,7 +1,7 @@
 /* Printing segments. SPDX-License-Identifier: Apache-2.0 */
 #include "cli/segment_row.h"
 
-#include <inttypes.h>
+#include "tune/segment_text.h"
 
 void fp8r_segment_table_init(struct fp8r_text_table *table)
 {
@@ -12,8 +12,10 @@ void fp8r_segment_table_init(struct fp8r_text_table *table)
 void fp8r_segment_row(struct fp8r_text_table *table, const char *family, const struct fp8r_segment *segment)
 {
     enum fp8r_style style = segment->is_clear ? FP8R_STYLE_NONE : FP8R_STYLE_DIM;
+    char text[FP8R_SEGMENT_TEXT_BYTES];
     fp8r_text_table_add(table, style, "%s", family);
-    fp8r_text_table_add(table, style, "%" PRId64 "..%" PRId64, segment->m_first, segment->m_last);
+    fp8r_rows_format(segment->m_first, segment->m_last, text);
+    fp8r_text_table_add(table, style, "%s", text);
     fp8r_text_table_add(table, style, "%s:%s", segment->backend, segment->config);
     fp8r_text_table_add(table, style, "%.1f us", segment->median_us);
     fp8r_text_table_add(table, style, "%s", segment->runner_up[0] ? segment->runner_up : "-");
@@ -21,10 +23,8 @@ void fp8r_segment_row(struct fp8r_text_table *table, const char *family, const s
         fp8r_text_table_add(table, style, "%.1f us", segment->runner_up_us);
     else
         fp8r_text_table_add(table, style, "-");
-    if (segment->gain_high > 1)
-        fp8r_text_table_add(table, style, "%.2f..%.2fx", segment->gain_low, segment->gain_high);
-    else
-        fp8r_text_table_add(table, style, "default");
+    fp8r_gain_format(segment->gain_low, segment->gain_high, text);
+    fp8r_text_table_add(table, style, "%s", text);
     fp8r_text_table_add(table, style, "%s", segment->is_clear ? "clear" : "tie");
 }
 

@@ -6,6 +6,7 @@
 #include "cli/deliver.h"
 #include "cli/output.h"
 #include "cli/table.h"
+#include "plural.h"
 #include "tune/route_build.h"
 
 /* Everything of one build. */
@@ -42,25 +43,20 @@ static int print_json(const struct build *build, const char *out, struct fp8r_to
     return fp8r_output_print(&output, error);
 }
 
-static const char *plural(size_t count)
-{
-    return count == 1 ? "" : "s";
-}
-
 /* Beside the route file itself: on standard error where that goes to standard output. */
 static void print_text(const struct build *build, const char *out)
 {
     const struct fp8r_build_summary *it = &build->summary;
     FILE *stream = out ? stdout : stderr;
     fprintf(stream, "%s: %zu famil%s, %zu segment%s; from %zu sample%s of %zu case%s in %d run%s\n",
-            out ? out : "fp8route table", it->families, it->families == 1 ? "y" : "ies", it->segments,
-            plural(it->segments), it->samples, plural(it->samples), it->cases, plural(it->cases), it->runs,
-            plural((size_t)it->runs));
+            out ? out : "fp8route table", it->families, fp8r_plural(it->families, "y", "ies"), it->segments,
+            fp8r_s(it->segments), it->samples, fp8r_s(it->samples), it->cases, fp8r_s(it->cases), it->runs,
+            fp8r_s((size_t)it->runs));
     if (it->noisy > 0)
-        fprintf(stream, "%zu case%s too noisy to say: the default stays\n", it->noisy, it->noisy == 1 ? " is" : "s are");
+        fprintf(stream, "%zu case%s too noisy to say: the default stays\n", it->noisy, fp8r_plural(it->noisy, " is", "s are"));
     if (it->unfinished > 0)
         fprintf(stream, "%zu case%s not finished and left out: run the same tune again\n", it->unfinished,
-                it->unfinished == 1 ? " is" : "s are");
+                fp8r_plural(it->unfinished, " is", "s are"));
 }
 
 int fp8r_table_run_build(const struct fp8r_table_arguments *arguments, const char *const *files, size_t count,

@@ -6,7 +6,9 @@
 #include "cli/session.h"
 #include "cli/table.h"
 #include "cli/text_table.h"
+#include "plural.h"
 #include "tool_status.h"
+#include "tune/segment_text.h"
 
 static bool is_good(const struct fp8r_table_report *report)
 {
@@ -55,11 +57,11 @@ static int print_findings(const struct fp8r_table_report *report, struct fp8r_to
     for (size_t i = 0; i < report->count && code == FP8R_EXIT_GOOD; i++) {
         const struct fp8r_finding *finding = &report->findings[i];
         enum fp8r_style style = finding->kind == FP8R_FINDING_STALE ? FP8R_STYLE_NONE : FP8R_STYLE_BAD;
-        char family[FP8R_FAMILY_BYTES] = "";
+        char family[FP8R_FAMILY_BYTES] = "", rows[FP8R_SEGMENT_TEXT_BYTES];
         code = fp8r_tool_status(error, fp8r_entry_family(finding->entry, family));
         fp8r_text_table_add(&table, style, "%s", family);
-        fp8r_text_table_add(&table, style, "%lld..%lld", (long long)finding->segment->m_first,
-                            (long long)finding->segment->m_last);
+        fp8r_rows_format(finding->segment->m_first, finding->segment->m_last, rows);
+        fp8r_text_table_add(&table, style, "%s", rows);
         fp8r_text_table_add(&table, style, "%s:%s", finding->segment->backend, finding->segment->config);
         fp8r_text_table_add(&table, style, "%s", fp8r_finding_name(finding->kind));
         fp8r_text_table_add(&table, style, "%s", finding->sentence);
@@ -72,7 +74,8 @@ static int print_text(const struct fp8r_route_file *file, bool is_here, const st
                       struct fp8r_tool_error *error)
 {
     int code = FP8R_EXIT_GOOD;
-    printf("%s: well formed, %zu entries\n", file->table.files[0], file->table.count);
+    printf("%s: well formed, %zu entr%s\n", file->table.files[0], file->table.count,
+           fp8r_plural(file->table.count, "y", "ies"));
     if (is_here)
         printf("machine: %s\n", report->fits ? "this one" : report->misfit);
     if (report->count > 0) {
@@ -80,7 +83,9 @@ static int print_text(const struct fp8r_route_file *file, bool is_here, const st
         code = print_findings(report, error);
         printf("\n");
     }
-    printf("%zu routes would miss, %zu are stale\n", report->miss_count, report->count - report->miss_count);
+    size_t stale = report->count - report->miss_count;
+    printf("%zu route%s would miss, %zu %s stale\n", report->miss_count, fp8r_s(report->miss_count), stale,
+           fp8r_plural(stale, "is", "are"));
     return code;
 }
 

@@ -5,14 +5,17 @@
 #include "cli/output.h"
 #include "cli/table.h"
 #include "cli/text_table.h"
+#include "plural.h"
 #include "tool_status.h"
 #include "tune/route_build.h"
 #include "tune/route_diff.h"
+#include "tune/segment_text.h"
 
 /* Both files and what lies between them. */
 struct comparison {
     struct fp8r_route_file old, new;
     struct fp8r_table_diff diff;
+    char misfit[2 * FP8R_HEADER_BYTES + 16]; /* both machines; "" where they are one */
 };
 
 static const char *verdict_name(const struct fp8r_segment *segment)
@@ -77,6 +80,8 @@ static int print_json(const struct comparison *it, struct fp8r_tool_error *error
     fp8r_output_init(&output, "table_diff");
     set_file(&output, "old", &it->old);
     set_file(&output, "new", &it->new);
+    fp8r_output_set(&output, output.root, "same_machine", json_boolean(!*it->misfit));
+    fp8r_output_set_text(&output, output.root, "misfit", *it->misfit ? it->misfit : NULL);
     json_t *counts = fp8r_output_add_object(&output, output.root, "ranges_by_change");
     for (enum fp8r_change i = 0; i < FP8R_CHANGES; i++)
         fp8r_output_set(&output, counts, fp8r_change_name(i), json_integer((json_int_t)diff->changes[i]));
@@ -103,10 +108,10 @@ static void add_side(struct fp8r_text_table *table, enum fp8r_style style, const
         return;
     }
     fp8r_text_table_add(table, style, "%s:%s", segment->backend, segment->config);
-    if (segment->gain_low > 0)
-        fp8r_text_table_add(table, style, "%s %.2f..%.2f", verdict_name(segment), segment->gain_low, segment->gain_high);
-    else
-        fp8r_text_table_add(table, style, "%s", verdict_name(segment));
+    char gain[FP8R_SEGMENT_TEXT_BYTES];
+    fp8r_gain_format(segment->gain_low, segment->gain_high, gain);
+    fp8r_text_table_add(table, style, "%s%s%s", verdict_name(segment), segment->gain_low > 0 ? " " : "",
+                        segment->gain_low > 0 ? gain : "");
 }
 
 static int print_changes(const struct fp8r_table_diff *diff, struct fp8r_tool_error *error)
@@ -118,12 +123,13 @@ static int print_changes(const struct fp8r_table_diff *diff, struct fp8r_tool_er
     for (size_t i = 0; i < diff->count && code == FP8R_EXIT_GOOD; i++) {
         const struct fp8r_diff_range *range = &diff->ranges[i];
         enum fp8r_style style = range->is_contradiction ? FP8R_STYLE_BAD : FP8R_STYLE_NONE;
-        char family[FP8R_FAMILY_BYTES] = "";
+        char family[FP8R_FAMILY_BYTES] = "", rows[FP8R_SEGMENT_TEXT_BYTES];
         if (range->change == FP8R_CHANGE_NONE && !*range->why)
             continue;
         code = fp8r_tool_status(error, fp8r_entry_family(range->entry, family));
         fp8r_text_table_add(&table, style, "%s", family);
-        fp8r_text_table_add(&table, style, "%lld..%lld", (long long)range->m_first, (long long)range->m_last);
+        fp8r_rows_format(range->m_first, range->m_last, rows);
+        fp8r_text_table_add(&table, style, "%s", rows);
         fp8r_text_table_add(&table, style, "%s", fp8r_change_name(range->change));
         add_side(&table, style, range->before);
         add_side(&table, style, range->after);
@@ -152,18 +158,33 @@ static int print_text(const struct comparison *it, struct fp8r_tool_error *error
     int code = print_changes(diff, error);
     for (enum fp8r_change i = 0; i < FP8R_CHANGES; i++)
         printf("%s%s %zu", i == 0 ? "ranges: " : ", ", fp8r_change_name(i), diff->changes[i]);
-    printf("\nanother choice at %zu of %zu grid points (powers of two measured in both, %.1f %%), on %.1f %% of log M\n",
-           diff->points_changed, diff->points, 100 * share((double)diff->points_changed, (double)diff->points),
+    printf("\nanother choice at %zu of %zu grid point%s (powers of two measured in both, %.1f %%), on %.1f %% of log M\n",
+           diff->points_changed, diff->points, fp8r_s(diff->points), 100 * share((double)diff->points_changed, (double)diff->points),
            100 * share(diff->length_changed, diff->length));
     printf("clear for one choice in the old file and for another in the new one: %zu range%s\n", diff->contradictions,
-           diff->contradictions == 1 ? "" : "s");
+           fp8r_s(diff->contradictions));
     return code;
 }
 
 /* ---- The action ---- */
 
+/* Both ways: a library that only one of the files names fits the other. */
+static void compare_machines(struct comparison *it)
+{
+    char ignored[256], old[FP8R_HEADER_BYTES], new[FP8R_HEADER_BYTES];
+    it->misfit[0] = '\0';
+    if (fp8r_identity_fits(&it->old.identity, &it->new.identity, ignored, sizeof ignored) &&
+        fp8r_identity_fits(&it->new.identity, &it->old.identity, ignored, sizeof ignored))
+        return;
+    fp8r_header_describe(&it->old, old);
+    fp8r_header_describe(&it->new, new);
+    snprintf(it->misfit, sizeof it->misfit, "%s and %s", old, new);
+    fprintf(stderr, "fp8route table diff: the files are of different machines: %s\n", it->misfit);
+}
+
 static int compare(struct comparison *it, const struct fp8r_common *common, struct fp8r_tool_error *error)
 {
+    compare_machines(it);
     int code = fp8r_table_compare(&it->old.table, &it->new.table, &it->diff, error);
     if (code != FP8R_EXIT_GOOD)
         return code;

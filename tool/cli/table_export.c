@@ -6,6 +6,7 @@
 #include "cli/deliver.h"
 #include "cli/output.h"
 #include "cli/table.h"
+#include "plural.h"
 #include "tool_status.h"
 #include "tune/route_source.h"
 
@@ -34,7 +35,7 @@ static int export(const struct fp8r_table_arguments *arguments, const struct fp8
         code = print_json(arguments, file, function, text, error);
     else if (code == FP8R_EXIT_GOOD && arguments->out)
         printf("%s: function %s, %zu famil%s\n", arguments->out, function, file->table.count,
-               file->table.count == 1 ? "y" : "ies");
+               fp8r_plural(file->table.count, "y", "ies"));
     free(text);
     return code;
 }

@@ -8,6 +8,7 @@
 #include "cli/deliver.h"
 #include "cli/output.h"
 #include "cli/table.h"
+#include "plural.h"
 #include "tool_status.h"
 #include "tune/route_merge.h"
 
@@ -51,7 +52,7 @@ static void print_text(const struct fp8r_route_file *merged, const struct fp8r_m
 {
     FILE *stream = out ? stdout : stderr;
     fprintf(stream, "%s: %zu famil%s\n", out ? out : "fp8route table", merged->table.count,
-            merged->table.count == 1 ? "y" : "ies");
+            fp8r_plural(merged->table.count, "y", "ies"));
     if (summary->contested > 0)
         fprintf(stream, "in several files with different content: %zu (build from their samples to use all of them)\n",
                 summary->contested);

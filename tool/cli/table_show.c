@@ -7,6 +7,7 @@
 #include "cli/table.h"
 #include "cli/text_table.h"
 #include "tool_status.h"
+#include "tune/segment_text.h"
 
 static const char *kind_name(const struct fp8r_route_file *file)
 {
@@ -122,16 +123,16 @@ static void add_time(struct fp8r_text_table *table, enum fp8r_style style, doubl
 static void add_segment(struct fp8r_text_table *table, const char *family, const struct fp8r_segment *segment)
 {
     enum fp8r_style style = segment->is_clear ? FP8R_STYLE_GOOD : FP8R_STYLE_NONE;
+    char text[FP8R_SEGMENT_TEXT_BYTES];
     fp8r_text_table_add(table, FP8R_STYLE_NONE, "%s", family);
-    fp8r_text_table_add(table, FP8R_STYLE_NONE, "%lld..%lld", (long long)segment->m_first, (long long)segment->m_last);
+    fp8r_rows_format(segment->m_first, segment->m_last, text);
+    fp8r_text_table_add(table, FP8R_STYLE_NONE, "%s", text);
     fp8r_text_table_add(table, style, "%s:%s", segment->backend, segment->config);
     add_time(table, style, segment->median_us);
     fp8r_text_table_add(table, FP8R_STYLE_NONE, "%s", *segment->runner_up ? segment->runner_up : "-");
     add_time(table, FP8R_STYLE_NONE, segment->runner_up_us);
-    if (segment->gain_low > 0)
-        fp8r_text_table_add(table, style, "%.2f..%.2f", segment->gain_low, segment->gain_high);
-    else
-        fp8r_text_table_add(table, style, "-");
+    fp8r_gain_format(segment->gain_low, segment->gain_high, text);
+    fp8r_text_table_add(table, style, "%s", text);
     fp8r_text_table_add(table, style, "%s", verdict_name(segment));
 }
 

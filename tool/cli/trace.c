@@ -8,7 +8,9 @@
 #include "cli/output.h"
 #include "cli/text_table.h"
 #include "cli/verb.h"
+#include "plural.h"
 #include "tool_status.h"
+#include "tune/segment_text.h"
 #include "tune/trace_read.h"
 
 struct trace_arguments {
@@ -247,11 +249,12 @@ static int print_families(const struct summary *summary, size_t top, struct fp8r
     fp8r_text_table_init(&table, headings, sizeof headings / sizeof *headings);
     for (size_t i = 0; i < shown && code == FP8R_EXIT_GOOD; i++) {
         const struct family *it = &summary->families[i];
-        char text[FP8R_TEXT_BYTES] = "";
+        char text[FP8R_TEXT_BYTES] = "", rows[FP8R_SEGMENT_TEXT_BYTES];
         code = fp8r_tool_status(error, fp8r_family_format(&it->key, text, sizeof text));
         fp8r_text_table_add(&table, FP8R_STYLE_NONE, "%s", text);
         fp8r_text_table_add(&table, FP8R_STYLE_NONE, "%zu", it->problems);
-        fp8r_text_table_add(&table, FP8R_STYLE_NONE, "%" PRId64 "..%" PRId64, it->m_first, it->m_last);
+        fp8r_rows_format(it->m_first, it->m_last, rows);
+        fp8r_text_table_add(&table, FP8R_STYLE_NONE, "%s", rows);
         fp8r_text_table_add(&table, FP8R_STYLE_NONE, "%" PRId64, it->calls);
         add_share(&table, call_share(summary, it->calls));
         add_share(&table, weight_share(summary, it->weight));
@@ -285,12 +288,12 @@ static int print_buckets(const struct summary *summary, struct fp8r_tool_error *
 static int print_text(const struct summary *summary, size_t top, struct fp8r_tool_error *error)
 {
     const struct fp8r_traced *traced = summary->traced;
-    printf("%" PRId64 " calls of %zu problem%s in %zu famil%s by %zu process%s, %.1f %% of them captured into graphs\n",
-           traced->calls, traced->count, traced->count == 1 ? "" : "s", summary->family_count,
-           summary->family_count == 1 ? "y" : "ies", traced->processes, traced->processes == 1 ? "" : "es",
+    printf("%" PRId64 " call%s of %zu problem%s in %zu famil%s by %zu process%s, %.1f %% of them captured into graphs\n",
+           traced->calls, fp8r_s((size_t)traced->calls), traced->count, fp8r_s(traced->count), summary->family_count,
+           fp8r_plural(summary->family_count, "y", "ies"), traced->processes, fp8r_plural(traced->processes, "", "es"),
            100 * call_share(summary, traced->captured));
     if (traced->torn > 0)
-        printf("the last line of %zu file%s was cut off and is left out\n", traced->torn, traced->torn == 1 ? "" : "s");
+        printf("the last line of %zu file%s was cut off and is left out\n", traced->torn, fp8r_s(traced->torn));
     if (traced->count == 0)
         return FP8R_EXIT_GOOD;
     printf("\n");

@@ -10,6 +10,7 @@
 #include "cli/segment_row.h"
 #include "cli/session.h"
 #include "cli/time_limit.h"
+#include "plural.h"
 #include "tool_status.h"
 #include "tune/analysis.h"
 #include "tune/full.h"
@@ -124,13 +125,13 @@ static void print_rest(const struct session *session)
 {
     const struct full *full = &session->full;
     printf("\n%zu problem%s measured now in %.1f s, %.1f s of them timed work; %zu noisy, kept at the default\n", full->measured,
-           full->measured == 1 ? "" : "s", full->seconds, (double)full->timed_ns / 1e9, full->noisy);
+           fp8r_s(full->measured), full->seconds, (double)full->timed_ns / 1e9, full->noisy);
     printf("routes: %s\nsamples: %s\n", session->out, session->folder);
     if (full->left > 0)
-        printf("the budget is used up with %zu problem%s to go: the same command continues\n", full->left, full->left == 1 ? "" : "s");
+        printf("the budget is used up with %zu problem%s to go: the same command continues\n", full->left, fp8r_s(full->left));
     if (full->waiting > 0)
-        printf("borders of %zu families wait for other shards: the same command places them once those are done\n",
-               full->waiting);
+        printf("borders of %zu famil%s wait for other shards: the same command places them once those are done\n",
+               full->waiting, fp8r_plural(full->waiting, "y", "ies"));
 }
 
 static int write_routes(struct session *session, struct fp8r_tool_error *error)

@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plural.h"
 #include "report/curve.h"
 #include "report/heat_map.h"
+#include "tune/segment_text.h"
 
 static const char style[] =
     ":root{color-scheme:light dark;--bg:#fff;--fg:#1b1f24;--dim:#667;--line:#d5d9df;--tie:#e8eaee;--hot:21,128,61}\n"
@@ -64,26 +66,29 @@ static void add_machine(const struct samples *samples, int machine, const struct
     add_pair(markup, "protocol", header->is_quick ? "quick: one pass over a grid" : "full: grid, borders, confirmation");
     add_pair(markup, "mode", header->mode == FP8R_MODE_GRAPH ? "graph" : "eager");
     add_pair(markup, "operands", header->is_cold ? "cold: rotated out of the caches" : "warm");
-    markup_add(markup, "<tr><th>measured</th><td>%zu families, %zu problems, %zu samples</td></tr>\n</table>\n",
-               analysis->count, points, sample_count(samples, machine));
+    size_t count = sample_count(samples, machine);
+    markup_add(markup, "<tr><th>measured</th><td>%zu famil%s, %zu problem%s, %zu sample%s</td></tr>\n</table>\n",
+               analysis->count, fp8r_plural(analysis->count, "y", "ies"), points, fp8r_s(points), count, fp8r_s(count));
 }
 
 static void add_segment(const struct fp8r_segment *segment, const char *family, struct markup *markup)
 {
-    char time[32], second[32] = "";
+    char time[32], second[32] = "", rows[FP8R_SEGMENT_TEXT_BYTES], gain[FP8R_SEGMENT_TEXT_BYTES];
+    fp8r_rows_format(segment->m_first, segment->m_last, rows);
+    fp8r_gain_format(segment->gain_low, segment->gain_high, gain);
     markup_time(segment->median_us, time, sizeof time);
     if (segment->runner_up_us > 0)
         markup_time(segment->runner_up_us, second, sizeof second);
     markup_add(markup, "<tr class=\"route\"><td>");
     markup_add_text(markup, family);
-    markup_add(markup, "</td><td class=\"n\">%lld..%lld</td><td>", (long long)segment->m_first, (long long)segment->m_last);
+    markup_add(markup, "</td><td class=\"n\">%s</td><td>", rows);
     markup_add_text(markup, segment->backend);
     markup_add(markup, ":");
     markup_add_text(markup, segment->config);
     markup_add(markup, "</td><td class=\"n\">%s</td><td>", time);
     markup_add_text(markup, segment->runner_up);
-    markup_add(markup, "</td><td class=\"n\">%s</td><td class=\"n\">%.3f..%.3f</td><td>%s</td></tr>\n", second,
-               segment->gain_low, segment->gain_high, segment->is_clear ? "clear" : "tie");
+    markup_add(markup, "</td><td class=\"n\">%s</td><td class=\"n\">%s</td><td>%s</td></tr>\n", second, gain,
+               segment->is_clear ? "clear" : "tie");
 }
 
 static void add_routes(const struct fp8r_route_file *file, struct markup *markup)
@@ -110,9 +115,9 @@ static void add_open(const struct analysis *analysis, struct markup *markup)
             ties += analysis->families[i].points[j].verdict == ANALYSIS_TIE;
             noisy += analysis->families[i].points[j].verdict == ANALYSIS_NOISY;
         }
-    markup_add(markup, "<h2 id=\"open\">Ties and noise</h2>\n<p>%zu problems are ties: nothing beats the default by the "
-                       "margin, so it stays. %zu are noisy: their times spread too much to say, so it stays too.</p>\n",
-               ties, noisy);
+    markup_add(markup, "<h2 id=\"open\">Ties and noise</h2>\n<p>%zu problem%s: nothing beats the default by the "
+                       "margin, so it stays. %zu %s noisy: the times spread too much to say, so it stays too.</p>\n",
+               ties, fp8r_plural(ties, " is a tie", "s are ties"), noisy, fp8r_plural(noisy, "is", "are"));
     if (ties + noisy == 0)
         return;
     markup_add(markup, "<table>\n<tr><th>problem</th><th>verdict</th><th>default</th><th>fastest by median</th></tr>\n");
@@ -140,7 +145,8 @@ static void add_regret(const struct page_regret *regret, struct markup *markup)
         markup_add(markup, "Not measured. <code>fp8route gate ROUTES --unseen 50</code> measures it.</p>\n");
         return;
     }
-    markup_add(markup, "%d problems: mean %.2f&#8239;%%, worst %.2f&#8239;%%. <span class=\"dim\">", regret->counted,
+    markup_add(markup, "%d problem%s: mean %.2f&#8239;%%, worst %.2f&#8239;%%. <span class=\"dim\">", regret->counted,
+               fp8r_s((size_t)regret->counted),
                100 * regret->mean, 100 * regret->worst);
     markup_add_text(markup, regret->text);
     markup_add(markup, "</span></p>\n");

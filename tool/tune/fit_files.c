@@ -1,11 +1,11 @@
 /* Writing what a fit amounts to. SPDX-License-Identifier: Apache-2.0 */
 #include "tune/fit_files.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "plural.h"
+#include "tool_file.h"
 #include "tool_status.h"
 #include "tune/text.h"
 
@@ -32,9 +32,9 @@ static void add_origin(struct fp8r_text *text, const struct fp8r_fit_story *stor
                   story->set->y, before, story->text);
     fp8r_text_add(
         text,
-        "%sFitted to %zu measured problems of %d machine%s: loses %.2f %% on the worst of them, %.2f %% on "
+        "%sFitted to %zu measured problem%s of %d machine%s: loses %.2f %% on the worst of them, %.2f %% on "
         "families held out.\n",
-        before, story->set->count, fit->device_count, fit->device_count == 1 ? "" : "s",
+        before, story->set->count, fp8r_s(story->set->count), fit->device_count, fp8r_s((size_t)fit->device_count),
         100 * fit->regret.worst, 100 * fit->held_out.worst);
 }
 

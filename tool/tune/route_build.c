@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plural.h"
 #include "tune/analysis.h"
 
 __attribute__((format(printf, 3, 4))) static void put(char *text, size_t size, const char *format, ...)
@@ -75,7 +76,7 @@ static int choose(const struct listed *list, int count, int64_t wanted, int *mac
         return fp8r_tool_error_set(error, FP8R_EXIT_UNMEASURED, "no case of these samples is finished: nothing to build");
     if (wanted > count)
         return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "--machine is %lld: these samples are of %d machine%s",
-                                   (long long)wanted, count, count == 1 ? "" : "s");
+                                   (long long)wanted, count, fp8r_s((size_t)count));
     if (wanted == 0 && count > 1)
         return refuse_several(list, count, error);
     *machine = list[wanted > 0 ? wanted - 1 : 0].machine;
