@@ -96,7 +96,8 @@ void fp8r_contest_drop(struct fp8r_contest *contest, int racer, enum fp8r_standi
 static double least_us(const struct fp8r_contest *contest, int racer)
 {
     const struct fp8r_sampler *sampler = &contest->sampler;
-    double least = fmin(contest->racers[racer].first_us, sampler->contestants[racer].warm_us);
+    double first_us = contest->racers[racer].first_us;
+    double least = fmin(first_us > 0 ? first_us : INFINITY, sampler->contestants[racer].warm_us);
     for (size_t i = 0; i < sampler->sample_count; i++)
         if (sampler->samples[i].contestant == racer) least = fmin(least, sampler->samples[i].us);
     return least;

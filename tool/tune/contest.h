@@ -20,7 +20,7 @@ struct fp8r_racer {
     enum fp8r_standing standing;
     fp8r_plan *plan;
     void *workspace; /* on the device */
-    double first_us; /* the verified call: an upper estimate of its time */
+    double first_us; /* the verified call, an upper estimate of its time; 0 before it */
     char why[256];   /* of a standing that keeps it out */
 };
 

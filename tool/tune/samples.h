@@ -31,6 +31,7 @@ struct sample_candidate {
     char rev[FP8R_REV_BYTES];
     char dropped[96]; /* why it was measured no further ("3.4x behind", "refused: ..."); "" = it was not */
     int dropped_run;  /* who said so */
+    bool is_verified; /* its result was right, in this process */
     struct sample *samples; /* by run, phase and round: the order in which they were taken */
     size_t count, capacity;
 };
