@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 
 #include <fp8route/backend.h>
 
@@ -82,6 +83,26 @@ static void test_features_decide(void **unused)
     assert_string_equal(picked(BF16, "512x4096x4096"), "avx512_packed");
 }
 
+/* What was measured (docs/worklog.md): few rows in bf16 pairs, one full tile before the skinny kernel's third turn. */
+static void test_rows_decide(void **unused)
+{
+    static const struct {
+        int64_t m;
+        const char *config;
+    } wanted[] = {{1, "avx512bf16_skinny"}, {2, "avx512bf16_skinny"}, {3, "avx512_skinny"},  {12, "avx512_skinny"},
+                  {13, "avx512_packed"},    {14, "avx512_packed"},    {15, "avx512_skinny"}, {22, "avx512_skinny"},
+                  {23, "avx512_packed"},    {4096, "avx512_packed"}};
+    (void)unused;
+    if (!FP8R_X86_64) return;
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        char text[64];
+        (void)snprintf(text, sizeof text, "%lldx4096x4096", (long long)wanted[i].m);
+        assert_string_equal(picked(BF16, text), wanted[i].config);
+    }
+    assert_string_equal(picked(AVX512, "2x4096x4096"), "avx512_skinny");
+    assert_string_equal(picked(BF16, "2x4096x4096:invariant"), "avx512_packed");
+}
+
 /* b with N contiguous has no codes side by side along K for a skinny kernel to stream. */
 static void test_layout_decides(void **unused)
 {
@@ -129,12 +150,17 @@ static void test_horizon_is_where_the_pick_changes(void **unused)
         for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
             fp8r_device_facts facts = processor(FP8R_X86_64 ? features[f] : 0);
             fp8r_problem problem = problem_of(texts[t]);
-            int first = fp8r_backend_cpu.pick(NULL, &facts, &problem);
-            int64_t horizon = fp8r_backend_cpu.horizon(NULL, &facts, &problem);
-            for (int64_t m = 1; m < 100; m++) {
+            for (int64_t m = 1, next; m < 100; m = next) {
                 problem.m = m;
-                assert_int_equal(fp8r_backend_cpu.pick(NULL, &facts, &problem) == first, m <= horizon);
-                assert_true(fp8r_backend_cpu.horizon(NULL, &facts, &problem) >= m);
+                int picked_here = fp8r_backend_cpu.pick(NULL, &facts, &problem);
+                int64_t horizon = fp8r_backend_cpu.horizon(NULL, &facts, &problem);
+                assert_true(horizon >= m);
+                next = horizon < 100 ? horizon + 1 : 100;
+                for (problem.m = m; problem.m < next; problem.m++) {
+                    assert_int_equal(fp8r_backend_cpu.pick(NULL, &facts, &problem), picked_here);
+                    assert_int_equal(fp8r_backend_cpu.horizon(NULL, &facts, &problem), horizon);
+                }
+                if (horizon < 100) assert_int_not_equal(fp8r_backend_cpu.pick(NULL, &facts, &problem), picked_here);
             }
         }
 }
@@ -177,6 +203,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_features_decide),
+        cmocka_unit_test(test_rows_decide),
         cmocka_unit_test(test_layout_decides),
         cmocka_unit_test(test_missing_features_are_named),
         cmocka_unit_test(test_tiles_need_a_grant),

@@ -16,34 +16,35 @@
 #define ON_X86(isa) NULL
 #endif
 
-/* The better of two usable ones later, among the skinny and among the packed. The number is the M from which
- * a packed kernel is expected to be faster than the skinny one that the same processor would take
- * (docs/worklog.md). */
+/* The better of two usable ones later, among the skinny and among the packed. The first number is the M from which a
+ * packed kernel is expected to be faster than the skinny one that the same processor would take; the second one, where
+ * there is one, from where a single tile of it is, up to the tile's rows; of a skinny kernel it is the M up to which it
+ * goes before those later in the list (docs/worklog.md). */
 #define CONFIGS(X)                                                                                           \
-    X("portable_skinny", &fp8r_cpu_portable_skinny, 0)                                                       \
-    X("portable_packed", &fp8r_cpu_portable_packed, 5)                                                       \
-    X("avx2_skinny", ON_X86(fp8r_cpu_avx2_skinny), 0)                                                        \
-    X("avx2_packed", ON_X86(fp8r_cpu_avx2_packed), 13)                                                       \
-    X("avx512bf16_skinny", ON_X86(fp8r_cpu_avx512bf16_skinny), 0)                                            \
-    X("avx512bf16_packed", ON_X86(fp8r_cpu_avx512bf16_packed), 25)                                           \
-    X("avx512_skinny", ON_X86(fp8r_cpu_avx512_skinny), 0)                                                    \
-    X("avx512_packed", ON_X86(fp8r_cpu_avx512_packed), 21)                                                   \
-    X("amx_packed", ON_X86(fp8r_cpu_amx_packed), 5)
+    X("portable_skinny", &fp8r_cpu_portable_skinny, 0, 0)                                                       \
+    X("portable_packed", &fp8r_cpu_portable_packed, 5, 0)                                                       \
+    X("avx2_skinny", ON_X86(fp8r_cpu_avx2_skinny), 0, 0)                                                        \
+    X("avx2_packed", ON_X86(fp8r_cpu_avx2_packed), 13, 0)                                                       \
+    X("avx512bf16_skinny", ON_X86(fp8r_cpu_avx512bf16_skinny), 0, 2)                                            \
+    X("avx512bf16_packed", ON_X86(fp8r_cpu_avx512bf16_packed), 25, 0)                                           \
+    X("avx512_skinny", ON_X86(fp8r_cpu_avx512_skinny), 0, 0)                                                    \
+    X("avx512_packed", ON_X86(fp8r_cpu_avx512_packed), 23, 13)                                                   \
+    X("amx_packed", ON_X86(fp8r_cpu_amx_packed), 5, 0)
 
 struct config {
     const struct fp8r_cpu_kernel *kernel; /* NULL: not for this architecture */
-    int32_t rows_least;
+    int32_t rows_least, rows_few;
 };
 
 static const struct config configs[] = {
-#define X(name, kernel_, rows) {.kernel = kernel_, .rows_least = rows},
+#define X(name, kernel_, rows, few) {.kernel = kernel_, .rows_least = rows, .rows_few = few},
     CONFIGS(X)
 #undef X
 };
 enum { CONFIG_COUNT = sizeof configs / sizeof *configs };
 
 static const char *const config_names[] = {
-#define X(name, kernel_, rows) name,
+#define X(name, kernel_, rows, few) name,
     CONFIGS(X)
 #undef X
         NULL};
@@ -85,31 +86,63 @@ static bool lacks_permission(const struct fp8r_cpu_kernel *kernel)
     return FP8R_X86_64 && (kernel->features & FP8R_CPU_AMX_BF16) && !fp8r_cpu_amx_granted();
 }
 
-static int best(const fp8r_device_facts *device, bool packed)
+static bool is_usable(const fp8r_device_facts *device, int config)
+{
+    const struct fp8r_cpu_kernel *kernel = configs[config].kernel;
+    return kernel && has_features(kernel, device) && !lacks_permission(kernel);
+}
+
+static int best_packed(const fp8r_device_facts *device)
 {
     int i = CONFIG_COUNT - 1;
-    for (; i > 1; i--) {
-        const struct fp8r_cpu_kernel *kernel = configs[i].kernel;
-        if (kernel && (kernel->packed != NULL) == packed && has_features(kernel, device) &&
-            !lacks_permission(kernel))
-            return i;
+    while (i > 1 && !(configs[i].kernel && configs[i].kernel->packed && is_usable(device, i)))
+        i--;
+    return i; /* 1: the portable one */
+}
+
+static int best_skinny(const fp8r_device_facts *device, int64_t m)
+{
+    int found = 0; /* the portable one */
+    for (int i = 2; i < CONFIG_COUNT; i++) {
+        if (!configs[i].kernel || !configs[i].kernel->skinny || !is_usable(device, i))
+            continue;
+        found = i;
+        if (m <= configs[i].rows_few)
+            break;
     }
-    return packed ? 1 : 0; /* the portable ones */
+    return found;
 }
 
 /* Batch-invariant: a packed kernel for every m, since the skinny ones sum in other orders. */
+static int pick_at(const fp8r_device_facts *device, const fp8r_problem *problem, int64_t m)
+{
+    int packed = best_packed(device);
+    const struct config *of = &configs[packed];
+    bool is_tile = of->rows_few > 0 && m >= of->rows_few && m <= of->kernel->rows;
+    bool few = m < of->rows_least && !is_tile, any = problem->numerics == FP8R_NUMERICS_ANY;
+    return few && any && k_is_contiguous(problem) ? best_skinny(device, m) : packed;
+}
+
 static int pick(void *user, const fp8r_device_facts *device, const fp8r_problem *problem)
 {
     (void)user;
-    int packed = best(device, true);
-    bool few = problem->m < configs[packed].rows_least, any = problem->numerics == FP8R_NUMERICS_ANY;
-    return few && any && k_is_contiguous(problem) ? best(device, false) : packed;
+    return pick_at(device, problem, problem->m);
 }
 
 static int64_t horizon(void *user, const fp8r_device_facts *device, const fp8r_problem *problem)
 {
-    bool is_packed = configs[pick(user, device, problem)].kernel->packed != NULL;
-    return is_packed ? INT64_MAX : configs[best(device, true)].rows_least - 1;
+    int64_t last = INT64_MAX;
+    (void)user;
+    for (int i = 0; i < CONFIG_COUNT; i++) { /* everything that a pick compares m with */
+        const struct config *of = &configs[i];
+        const int64_t borders[] = {of->rows_least - 1, of->rows_few - 1, of->rows_few,
+                                   of->kernel ? of->kernel->rows : 0};
+        for (int j = 0; j < 4; j++)
+            if (borders[j] >= problem->m && borders[j] < last &&
+                pick_at(device, problem, borders[j] + 1) != pick_at(device, problem, problem->m))
+                last = borders[j];
+    }
+    return last;
 }
 
 static bool supports(void *user, const fp8r_device_facts *device, const fp8r_problem *problem, int config,
