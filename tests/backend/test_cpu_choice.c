@@ -100,6 +100,9 @@ static void test_rows_decide(void **unused)
         assert_string_equal(picked(BF16, text), wanted[i].config);
     }
     assert_string_equal(picked(AVX512, "2x4096x4096"), "avx512_skinny");
+    assert_string_equal(picked(BF16, "7x4096x30000"), "avx512_skinny"); /* its rows crowd level 2 from 8 on */
+    assert_string_equal(picked(BF16, "8x4096x30000"), "avx512bf16_skinny");
+    assert_string_equal(picked(BF16, "18x4096x30000"), "avx512_packed");
     assert_string_equal(picked(BF16, "2x4096x4096:invariant"), "avx512_packed");
 }
 
@@ -145,7 +148,7 @@ static void test_horizon_is_where_the_pick_changes(void **unused)
 {
     (void)unused;
     static const uint32_t features[] = {0, AVX2, AVX512, BF16, AMX};
-    static const char *const texts[] = {"1x4096x4096", "1x4096x4096:tb", "1x64x128:invariant"};
+    static const char *const texts[] = {"1x4096x4096", "1x4096x4096:tb", "1x64x128:invariant", "1x64x30000"};
     for (size_t f = 0; f < sizeof features / sizeof *features; f++)
         for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
             fp8r_device_facts facts = processor(FP8R_X86_64 ? features[f] : 0);

@@ -1,4 +1,5 @@
 /* Writing what a fit amounts to. SPDX-License-Identifier: Apache-2.0 */
+#include "tool_file.h"
 #include "tune/fit_files.h"
 
 #include <inttypes.h>

@@ -16,35 +16,37 @@
 #define ON_X86(isa) NULL
 #endif
 
-/* The better of two usable ones later, among the skinny and among the packed. The first number is the M from which a
- * packed kernel is expected to be faster than the skinny one that the same processor would take; the second one, where
- * there is one, from where a single tile of it is, up to the tile's rows; of a skinny kernel it is the M up to which it
- * goes before those later in the list (docs/worklog.md). */
+/* The better of two usable ones later, among the skinny and among the packed. Three values of M, 0 for none, from sweeps
+ * (docs/worklog.md):
+ *     of a packed kernel, from where it is expected to be faster than the skinny one that the same processor would take;
+ *     from where a single tile of it is, up to the tile's rows; and from where it is if K is deep;
+ *     of a skinny kernel, 0; up to where it goes before those later in the list; and from where it does if K is deep. */
 #define CONFIGS(X)                                                                                           \
-    X("portable_skinny", &fp8r_cpu_portable_skinny, 0, 0)                                                       \
-    X("portable_packed", &fp8r_cpu_portable_packed, 5, 0)                                                       \
-    X("avx2_skinny", ON_X86(fp8r_cpu_avx2_skinny), 0, 0)                                                        \
-    X("avx2_packed", ON_X86(fp8r_cpu_avx2_packed), 13, 0)                                                       \
-    X("avx512bf16_skinny", ON_X86(fp8r_cpu_avx512bf16_skinny), 0, 2)                                            \
-    X("avx512bf16_packed", ON_X86(fp8r_cpu_avx512bf16_packed), 25, 0)                                           \
-    X("avx512_skinny", ON_X86(fp8r_cpu_avx512_skinny), 0, 0)                                                    \
-    X("avx512_packed", ON_X86(fp8r_cpu_avx512_packed), 23, 13)                                                   \
-    X("amx_packed", ON_X86(fp8r_cpu_amx_packed), 5, 0)
+    X("portable_skinny", &fp8r_cpu_portable_skinny, 0, 0, 0)                                                       \
+    X("portable_packed", &fp8r_cpu_portable_packed, 5, 0, 0)                                                       \
+    X("avx2_skinny", ON_X86(fp8r_cpu_avx2_skinny), 0, 0, 0)                                                        \
+    X("avx2_packed", ON_X86(fp8r_cpu_avx2_packed), 13, 0, 0)                                                       \
+    X("avx512bf16_skinny", ON_X86(fp8r_cpu_avx512bf16_skinny), 0, 2, 8)                                            \
+    X("avx512bf16_packed", ON_X86(fp8r_cpu_avx512bf16_packed), 25, 0, 0)                                           \
+    X("avx512_skinny", ON_X86(fp8r_cpu_avx512_skinny), 0, 0, 0)                                                    \
+    X("avx512_packed", ON_X86(fp8r_cpu_avx512_packed), 23, 13, 18)                                                   \
+    X("amx_packed", ON_X86(fp8r_cpu_amx_packed), 5, 0, 0)
 
 struct config {
     const struct fp8r_cpu_kernel *kernel; /* NULL: not for this architecture */
-    int32_t rows_least, rows_few;
+    int32_t rows_least, rows_few, rows_deep;
 };
 
 static const struct config configs[] = {
-#define X(name, kernel_, rows, few) {.kernel = kernel_, .rows_least = rows, .rows_few = few},
+#define X(name, kernel_, rows, few, deep)                                                                     \
+    {.kernel = kernel_, .rows_least = rows, .rows_few = few, .rows_deep = deep},
     CONFIGS(X)
 #undef X
 };
 enum { CONFIG_COUNT = sizeof configs / sizeof *configs };
 
 static const char *const config_names[] = {
-#define X(name, kernel_, rows, few) name,
+#define X(name, kernel_, rows, few, deep) name,
     CONFIGS(X)
 #undef X
         NULL};
@@ -100,14 +102,21 @@ static int best_packed(const fp8r_device_facts *device)
     return i; /* 1: the portable one */
 }
 
-static int best_skinny(const fp8r_device_facts *device, int64_t m)
+/* Do the decoded rows that a skinny kernel reads again for every four columns of b crowd a core's level 2? */
+static bool is_deep(const fp8r_device_facts *device, const fp8r_problem *problem)
+{
+    return problem->k > device->l2_bytes / (5 * 6 * (int64_t)sizeof(float)) && device->l2_bytes > 0;
+}
+
+static int best_skinny(const fp8r_device_facts *device, const fp8r_problem *problem, int64_t m)
 {
     int found = 0; /* the portable one */
     for (int i = 2; i < CONFIG_COUNT; i++) {
-        if (!configs[i].kernel || !configs[i].kernel->skinny || !is_usable(device, i))
+        const struct config *of = &configs[i];
+        if (!of->kernel || !of->kernel->skinny || !is_usable(device, i))
             continue;
         found = i;
-        if (m <= configs[i].rows_few)
+        if (m <= of->rows_few || (of->rows_deep > 0 && m >= of->rows_deep && is_deep(device, problem)))
             break;
     }
     return found;
@@ -119,8 +128,9 @@ static int pick_at(const fp8r_device_facts *device, const fp8r_problem *problem,
     int packed = best_packed(device);
     const struct config *of = &configs[packed];
     bool is_tile = of->rows_few > 0 && m >= of->rows_few && m <= of->kernel->rows;
-    bool few = m < of->rows_least && !is_tile, any = problem->numerics == FP8R_NUMERICS_ANY;
-    return few && any && k_is_contiguous(problem) ? best_skinny(device, m) : packed;
+    bool is_many = m >= (of->rows_deep > 0 && is_deep(device, problem) ? of->rows_deep : of->rows_least);
+    bool any = problem->numerics == FP8R_NUMERICS_ANY;
+    return !is_many && !is_tile && any && k_is_contiguous(problem) ? best_skinny(device, problem, m) : packed;
 }
 
 static int pick(void *user, const fp8r_device_facts *device, const fp8r_problem *problem)
@@ -135,9 +145,9 @@ static int64_t horizon(void *user, const fp8r_device_facts *device, const fp8r_p
     (void)user;
     for (int i = 0; i < CONFIG_COUNT; i++) { /* everything that a pick compares m with */
         const struct config *of = &configs[i];
-        const int64_t borders[] = {of->rows_least - 1, of->rows_few - 1, of->rows_few,
+        const int64_t borders[] = {of->rows_least - 1, of->rows_few - 1, of->rows_few, of->rows_deep - 1,
                                    of->kernel ? of->kernel->rows : 0};
-        for (int j = 0; j < 4; j++)
+        for (int j = 0; j < 5; j++)
             if (borders[j] >= problem->m && borders[j] < last &&
                 pick_at(device, problem, borders[j] + 1) != pick_at(device, problem, problem->m))
                 last = borders[j];
