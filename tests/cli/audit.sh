@@ -20,6 +20,11 @@ refuses 2 '--margin is "200%"' audit --rule 'm > 1' --then steady --else brisk -
 refuses 2 '--budget' audit --rule 'm > 1' --then steady --else brisk --family 64x64 --budget soon --plugin "$plugin"
 refuses 2 'quantum' audit --rule 'm > 1' --then quantum --else brisk --family 64x64 --plugin "$plugin"
 refuses 2 'quick' audit --rule 'm > 1' --then brisk:quick --else steady --family 64x64 --plugin "$plugin"
+# far too many, and sizes that no number holds, are refused at once
+refuses 2 '--random is 10001: it must be at most 10000' audit --rule 'm > 1' --then a --else b --random 10001
+refuses 2 '--random is 92233720368547759: ' audit --rule 'm > 1' --then a --else b --random 92233720368547759
+refuses 2 '--size-max is 9223372036854775807: ' audit --rule 'm > 1' --then a --else b --random 1 --size-max 9223372036854775807
+refuses 2 '--m-max is 2000000000: ' audit --rule 'm > 1' --then a --else b --random 1 --m-max 2000000000
 refuses 2 '--offline needs' audit --rule 'm > 1' --then a --else b --offline
 refuses 2 '--offline audits' audit --rule 'm > 1' --then a --else b --offline --samples x --family 64x64
 refuses 2 'one folder' audit --rule 'm > 1' --then a --else b --samples x y --family 64x64

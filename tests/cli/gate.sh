@@ -9,6 +9,8 @@ refuses 2 'something is missing|ROUTES' gate
 refuses 2 '--share is "2"' gate "$work/one.routes" --share 2
 refuses 2 '--margin is "0"' gate "$work/one.routes" --margin 0
 refuses 2 '--unseen' gate "$work/one.routes" --unseen 0
+refuses 2 '--unseen is 10001: it must be at most 10000' gate "$work/one.routes" --unseen 10001
+refuses 2 '--unseen is 9223372036854775807: ' gate "$work/one.routes" --unseen 9223372036854775807
 refuses 2 '--budget soon' gate "$work/one.routes" --budget soon
 refuses 2 '--routes is not taken' gate "$work/one.routes" --routes "$work/one.routes"
 refuses 2 '--markdown: .*nowhere' gate "$work/one.routes" --markdown "$work/nowhere/sum.md" --plugin "$pace"

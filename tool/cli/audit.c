@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/audit.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "cli/audit_live.h"
@@ -11,7 +12,25 @@
 
 static const double margin_unless_given = 0.02;
 
+/* Nobody has the time to measure more; and sizes are drawn in double precision. */
+enum { RANDOM_MOST = 10000, SIZE_MOST = 1 << 30 };
+
 /* ---- Words ---- */
+
+static int check_counts(const struct audit_arguments *arguments, struct fp8r_tool_error *error)
+{
+    const struct {
+        const char *name;
+        int64_t value, most;
+    } counts[] = {{"random", arguments->random, RANDOM_MOST},
+                  {"size-max", arguments->size_max, SIZE_MOST},
+                  {"m-max", arguments->m_max, SIZE_MOST}};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (counts[i].value > counts[i].most)
+            return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "--%s is %" PRId64 ": it must be at most %" PRId64,
+                                       counts[i].name, counts[i].value, counts[i].most);
+    return FP8R_EXIT_GOOD;
+}
 
 static int check_words(const struct audit_arguments *arguments, struct fp8r_tool_error *error)
 {
@@ -153,6 +172,7 @@ static int run(const void *words, struct fp8r_tool_error *error)
                                       .margin = margin_unless_given,
                                       .is_only = arguments->is_only};
     int code = check_words(arguments, error);
+    if (code == FP8R_EXIT_GOOD) code = check_counts(arguments, error);
     if (code == FP8R_EXIT_GOOD)
         code = fp8r_share_parse("margin", arguments->margin, 0.001, &findings.margin, error);
     if (code == FP8R_EXIT_GOOD) code = open_picker(arguments, &picker, error);
@@ -189,7 +209,7 @@ static const struct fp8r_option options[] = {
     {"tp", "LIST", "tensor-parallel degrees of the model, e.g. 1,2,8", FP8R_OPTION_TEXT, FIELD(wanted.tp), 0},
     {"m", "LIST", "the values of M in the grid; powers of two from 1 to 2048 unless given", FP8R_OPTION_TEXT,
      FIELD(wanted.m), 0},
-    {"random", "N", "so many random problems outside the grid", FP8R_OPTION_COUNT, FIELD(random), 1},
+    {"random", "N", "so many random problems outside the grid, at most 10000", FP8R_OPTION_COUNT, FIELD(random), 1},
     {"size-max", "N", "the largest N and K of random problems; 8192 on a CPU unless given, 32768 on a GPU",
      FP8R_OPTION_COUNT, FIELD(size_max), 512},
     {"m-max", "M", "the largest M of random problems; 512 on a CPU unless given, 16384 on a GPU",

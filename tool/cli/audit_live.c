@@ -11,6 +11,8 @@
 #include "tool_status.h"
 #include "tune/audit_measure.h"
 #include "tune/entrants.h"
+#include "tune/interrupt.h"
+#include "tune/pair_set.h"
 
 static void show_progress(void *user, const struct fp8r_progress *progress)
 {
@@ -27,34 +29,66 @@ static void show_note(void *user, const char *line)
 
 /* ---- Problems ---- */
 
-static bool is_in_grid(const struct fp8r_audit_questions *questions, const struct fp8r_random_problem *drawn)
+static int interrupted_early(struct fp8r_tool_error *error)
 {
+    return fp8r_tool_error_set(error, FP8R_EXIT_INTERRUPTED,
+                               "interrupted: nothing was measured, and the same command starts again");
+}
+
+/* Random problems on their way into the questions. */
+struct drawing {
+    struct audit_live_session *session;
+    struct fp8r_random_problems problems;
+    struct fp8r_pair_set taken; /* N and K of the questions so far */
+    int64_t left, tries;
+};
+
+static int ask_drawn(struct drawing *drawing, const struct audit_arguments *arguments,
+                     const struct fp8r_picker *picker, struct fp8r_random_problem *drawn,
+                     struct fp8r_audit_questions *questions, struct fp8r_tool_error *error)
+{
+    struct fp8r_tune_family family = {.ms = &drawn->m, .m_count = 1};
+    snprintf(family.text, sizeof family.text, "Mx%" PRId64 "x%" PRId64, drawn->n, drawn->k);
+    int code = fp8r_tool_status(error, fp8r_family_parse(family.text, drawing->session->session.mode, &family.key));
+    if (code == FP8R_EXIT_GOOD && !fp8r_pair_set_add(&drawing->taken, drawn->n, drawn->k))
+        code = fp8r_tool_error_memory(error, "the problems of the audit");
+    if (code == FP8R_EXIT_GOOD)
+        code = fp8r_audit_ask_family(questions, picker, arguments->is_only, &family, true, error);
+    drawing->left--;
+    return code;
+}
+
+/* Where few sizes are left outside the grid, what is in it is taken in the end. */
+static int draw_all(struct drawing *drawing, const struct audit_arguments *arguments,
+                    const struct fp8r_picker *picker, struct fp8r_audit_questions *questions,
+                    struct fp8r_tool_error *error)
+{
+    int code = FP8R_EXIT_GOOD;
     for (size_t i = 0; i < questions->count; i++)
-        if (questions->items[i].key.n == drawn->n && questions->items[i].key.k == drawn->k) return true;
-    return false;
+        if (!fp8r_pair_set_add(&drawing->taken, questions->items[i].key.n, questions->items[i].key.k))
+            return fp8r_tool_error_memory(error, "the problems of the audit");
+    while (drawing->left > 0 && code == FP8R_EXIT_GOOD) {
+        struct fp8r_random_problem drawn = fp8r_random_problems_next(&drawing->problems);
+        if (fp8r_interrupted()) return interrupted_early(error);
+        if (drawing->tries-- > 0 && fp8r_pair_set_has(&drawing->taken, drawn.n, drawn.k)) continue;
+        code = ask_drawn(drawing, arguments, picker, &drawn, questions, error);
+    }
+    return code;
 }
 
 static int ask_random(struct audit_live_session *session, const struct audit_arguments *arguments,
                       const struct fp8r_picker *picker, struct fp8r_audit_questions *questions,
                       struct fp8r_tool_error *error)
 {
-    struct fp8r_random_problems problems;
+    struct drawing drawing = {.session = session, .left = arguments->random, .tries = 100 * arguments->random};
     const fp8r_device_facts *facts = fp8r_context_device(session->session.context);
-    int code = FP8R_EXIT_GOOD;
-    fp8r_random_problems_init(&problems, facts->kind, fp8r_host_available_bytes(), (uint64_t)arguments->seed);
-    if (arguments->size_max > 0) problems.size_high = arguments->size_max;
-    if (arguments->m_max > 0) problems.m_high = arguments->m_max;
-    fp8r_random_problems_describe(&problems, session->distribution);
-    for (int64_t left = arguments->random, tries = 100 * left; left > 0 && code == FP8R_EXIT_GOOD; tries--) {
-        struct fp8r_random_problem drawn = fp8r_random_problems_next(&problems);
-        struct fp8r_tune_family family = {.ms = &drawn.m, .m_count = 1};
-        if (tries > 0 && is_in_grid(questions, &drawn)) continue;
-        snprintf(family.text, sizeof family.text, "Mx%" PRId64 "x%" PRId64, drawn.n, drawn.k);
-        code = fp8r_tool_status(error, fp8r_family_parse(family.text, session->session.mode, &family.key));
-        if (code == FP8R_EXIT_GOOD)
-            code = fp8r_audit_ask_family(questions, picker, arguments->is_only, &family, true, error);
-        left--;
-    }
+    fp8r_random_problems_init(&drawing.problems, facts->kind, fp8r_host_available_bytes(),
+                              (uint64_t)arguments->seed);
+    if (arguments->size_max > 0) drawing.problems.size_high = arguments->size_max;
+    if (arguments->m_max > 0) drawing.problems.m_high = arguments->m_max;
+    fp8r_random_problems_describe(&drawing.problems, session->distribution);
+    int code = draw_all(&drawing, arguments, picker, questions, error);
+    fp8r_pair_set_fini(&drawing.taken);
     return code;
 }
 
@@ -80,7 +114,8 @@ static int ask_all(struct audit_live_session *session, const struct audit_argume
     if (code == FP8R_EXIT_GOOD && arguments->random > 0)
         code = ask_random(session, arguments, picker, questions, error);
     for (size_t i = 0; i < questions->count && code == FP8R_EXIT_GOOD; i++)
-        code = fp8r_audit_resolve(session->session.context, &questions->items[i], error);
+        code = fp8r_interrupted() ? interrupted_early(error)
+                                  : fp8r_audit_resolve(session->session.context, &questions->items[i], error);
     return code;
 }
 

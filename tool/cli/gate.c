@@ -59,6 +59,9 @@ static int read_arguments(struct work *work, struct fp8r_tool_error *error)
     int code = fp8r_share_parse("share", arguments->share, 0, &work->share, error);
     if (code == FP8R_EXIT_GOOD)
         code = fp8r_share_parse("margin", arguments->margin, 1e-6, &work->setting.margin, error);
+    if (code == FP8R_EXIT_GOOD && arguments->unseen > UNSEEN_MOST)
+        code = fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "--unseen is %" PRId64 ": it must be at most %d",
+                                   arguments->unseen, UNSEEN_MOST);
     if (code != FP8R_EXIT_GOOD) return code;
     work->setting.path = arguments->common.words.items[0];
     work->setting.machine = work->machine;
@@ -272,7 +275,7 @@ static const struct fp8r_option options[] = {
      offsetof(struct gate_arguments, budget), 0},
     {"share", "SHARE", "measure only this share of the routes: stale ones first, then at random",
      FP8R_OPTION_TEXT, offsetof(struct gate_arguments, share), 0},
-    {"unseen", "N", "measure N random problems instead of the routes, and what the routes lose on them",
+    {"unseen", "N", "measure N random problems, at most 10000, instead of the routes, and what the routes lose on them",
      FP8R_OPTION_COUNT, offsetof(struct gate_arguments, unseen), 1},
     {"margin", "SHARE", "a loss of less does not count; 2% unless given", FP8R_OPTION_TEXT,
      offsetof(struct gate_arguments, margin), 0},

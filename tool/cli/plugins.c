@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/session.h"
 
@@ -11,8 +12,14 @@
 static void *open_object(const char *file, struct fp8r_tool_error *error)
 {
     char path[4096];
+    struct stat facts;
     int length = snprintf(path, sizeof path, "%s%s", strchr(file, '/') ? "" : "./", file);
-    void *handle = length > 0 && (size_t)length < sizeof path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    bool is_whole = length > 0 && (size_t)length < sizeof path;
+    if (is_whole && stat(path, &facts) == 0 && !S_ISREG(facts.st_mode)) { /* dlopen would wait at a pipe */
+        fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "--plugin: %.300s is not a regular file", path);
+        return NULL;
+    }
+    void *handle = is_whole ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
     if (!handle) {
         const char *why = dlerror();
         fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "--plugin: %s", why ? why : "the path is too long");

@@ -11,6 +11,7 @@
 #include "cli/verb.h"
 #include "report/page.h"
 #include "tool_file.h"
+#include "tool_input.h"
 #include "tune/analysis.h"
 #include "tune/record.h"
 
@@ -27,10 +28,14 @@ static int read_regret(const char *path, struct page_regret *regret, struct fp8r
     const char *text;
     if (!path)
         return FP8R_EXIT_GOOD;
-    json_t *object = json_load_file(path, JSON_REJECT_DUPLICATES, &where);
+    FILE *file = NULL;
+    int code = fp8r_tool_input_stream(path, &file, error);
+    if (code != FP8R_EXIT_GOOD)
+        return code;
+    json_t *object = json_loadf(file, JSON_REJECT_DUPLICATES, &where);
+    fclose(file);
     if (!object)
         return fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "%s, line %d: %s", path, where.line, where.text);
-    int code = FP8R_EXIT_GOOD;
     if (json_unpack(object, "{s:{s:i, s:F, s:F, s:s}}", "unseen", "counted", &regret->counted, "mean_regret", &regret->mean,
                     "worst_regret", &regret->worst, "text", &text) != 0)
         code = fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "%s: the output of `fp8route gate --unseen N --json` is wanted",

@@ -4,11 +4,12 @@
 #include "file_read.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "tool_input.h"
 
 /* read(2) moves at most about 2 GiB a call on Linux and answers EINVAL past SSIZE_MAX elsewhere. */
 #define READ_STEP_BYTES ((size_t)1 << 30)
@@ -21,16 +22,12 @@ static int failed(const char *path, struct fp8r_tool_error *error)
 int fp8r_file_open(const char *path, struct fp8r_file *file, struct fp8r_tool_error *error)
 {
     struct stat facts;
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (descriptor < 0) return failed(path, error);
+    int descriptor = -1, code = fp8r_tool_input_descriptor(path, &descriptor, error);
+    if (code != FP8R_EXIT_GOOD) return code;
     if (fstat(descriptor, &facts) != 0) {
         int rc = failed(path, error);
         (void)close(descriptor);
         return rc;
-    }
-    if (!S_ISREG(facts.st_mode)) {
-        (void)close(descriptor);
-        return fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "%.200s: not a regular file", path);
     }
     *file = (struct fp8r_file){.path = path, .descriptor = descriptor, .size_bytes = (uint64_t)facts.st_size};
     return FP8R_EXIT_GOOD;

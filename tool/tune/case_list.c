@@ -7,13 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool_input.h"
+
 enum { FILE_MAX_BYTES = 16 << 20 };
 
 static int read_text(const char *path, char **text, struct fp8r_tool_error *error)
 {
     size_t size = 0, capacity = 1 << 16;
-    FILE *file = fopen(path, "re");
-    if (!file) return fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "%s: %s", path, strerror(errno));
+    FILE *file = NULL;
+    int code = fp8r_tool_input_stream(path, &file, error);
+    if (code != FP8R_EXIT_GOOD) return code;
     char *made = malloc(capacity + 1);
     while (made) {
         size += fread(made + size, 1, capacity - size, file);
@@ -23,7 +26,6 @@ static int read_text(const char *path, char **text, struct fp8r_tool_error *erro
         made = grown;
         capacity *= 2;
     }
-    int code = FP8R_EXIT_GOOD;
     if (!made)
         code = fp8r_tool_error_memory(error, "the case list");
     else if (ferror(file))

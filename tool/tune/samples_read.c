@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "tool_input.h"
 #include "tool_json.h"
 #include "tune/sample_line.h"
 #include "tune/samples.h"
@@ -352,13 +352,11 @@ static int read_lines(struct reader *reader, FILE *file)
 int samples_read_lines(struct samples *samples, const char *path, struct fp8r_tool_error *error)
 {
     struct reader reader = {.samples = samples, .path = path, .run = -1, .error = error};
-    struct stat what;
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "%s cannot be opened: %s", path, strerror(errno));
-    int code = fstat(fileno(file), &what) == 0 && S_ISREG(what.st_mode)
-                   ? read_lines(&reader, file)
-                   : fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "%s is not a regular file", path);
+    FILE *file = NULL;
+    int code = fp8r_tool_input_stream(path, &file, error);
+    if (code != FP8R_EXIT_GOOD)
+        return code;
+    code = read_lines(&reader, file);
     fclose(file);
     free(reader.cases);
     return code;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/dtype.h"
+#include "tool_input.h"
 #include "tool_json.h"
 #include "tune/samples_grow.h"
 
@@ -158,10 +159,9 @@ static int read_file(struct reader *reader)
     char *line = NULL;
     size_t size = 0;
     int code = FP8R_EXIT_GOOD;
-    FILE *file = fopen(reader->path, "re");
-    if (!file)
-        return fp8r_tool_error_set(reader->error, FP8R_EXIT_BAD_DATA, "%s cannot be opened: %s", reader->path,
-                                   strerror(errno));
+    FILE *file = NULL;
+    if (fp8r_tool_input_stream(reader->path, &file, reader->error) != FP8R_EXIT_GOOD)
+        return reader->error->exit_code;
     for (ssize_t length; code == FP8R_EXIT_GOOD && (length = getline(&line, &size, file)) > 0;) {
         reader->line++;
         if (line[length - 1] != '\n') { /* its process was killed, or is writing it */

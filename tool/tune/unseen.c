@@ -11,6 +11,7 @@
 #include "measure/statistics.h"
 #include "tool_status.h"
 #include "tune/entrants.h"
+#include "tune/interrupt.h"
 #include "tune/recorded_race.h"
 
 enum {
@@ -277,6 +278,7 @@ static int measure_all(struct work *work, struct fp8r_tool_error *error)
             unseen->left = unseen->wanted - i;
             break;
         }
+        if (fp8r_interrupted()) return FP8R_EXIT_INTERRUPTED;
         show(work, i, &shape);
         code = measure_problem(work, &shape, error);
     }

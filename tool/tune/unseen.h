@@ -26,7 +26,7 @@ struct unseen {
     uint64_t seed;
     double margin;
     bool is_warm;          /* operands are not rotated out of the caches: as the file was measured */
-    int64_t wanted;        /* problems */
+    int64_t wanted;        /* problems, UNSEEN_MOST at most */
     double budget_seconds; /* for all; 0: UNSEEN_SECONDS a problem */
     void (*progress)(void *user, const struct fp8r_progress *progress);
     void (*note)(void *user, const char *line);
@@ -40,7 +40,7 @@ struct unseen {
     bool is_wrong; /* some result was wrong */
 };
 
-enum { UNSEEN_SECONDS = 6 };
+enum { UNSEEN_SECONDS = 6, UNSEEN_MOST = 10000 };
 
 /* A problem may surely lose this much more than its best before the routes are at fault; the mean only the
  * margin. */

@@ -1,0 +1,32 @@
+/* Regular files and nothing else. SPDX-License-Identifier: Apache-2.0 */
+#include "tool_input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int fp8r_tool_input_descriptor(const char *path, int *descriptor, struct fp8r_tool_error *error)
+{
+    struct stat facts;
+    int opened = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe without a writer must not block */
+    if (opened < 0)
+        return fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "%.300s cannot be opened: %s", path, strerror(errno));
+    if (fstat(opened, &facts) != 0 || !S_ISREG(facts.st_mode)) {
+        (void)close(opened);
+        return fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "%.300s is not a regular file", path);
+    }
+    *descriptor = opened;
+    return FP8R_EXIT_GOOD;
+}
+
+int fp8r_tool_input_stream(const char *path, FILE **stream, struct fp8r_tool_error *error)
+{
+    int descriptor = -1, code = fp8r_tool_input_descriptor(path, &descriptor, error);
+    if (code != FP8R_EXIT_GOOD) return code;
+    *stream = fdopen(descriptor, "r");
+    if (*stream) return FP8R_EXIT_GOOD;
+    (void)close(descriptor);
+    return fp8r_tool_error_memory(error, "a file's buffer");
+}

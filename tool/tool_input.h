@@ -1,0 +1,17 @@
+/* Opening what somebody names as a file to read: the one way of everything under tool/. A pipe never makes it wait, and a
+ * device is never read without end.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP8R_TOOL_INPUT_H
+#define FP8R_TOOL_INPUT_H
+
+#include <stdio.h>
+
+#include "tool_error.h"
+
+/* Opens path for reading, a regular file or BAD_DATA; *descriptor is the caller's to close. */
+int fp8r_tool_input_descriptor(const char *path, int *descriptor, struct fp8r_tool_error *error);
+
+/* The same as a stream; BAD_DATA, INTERNAL. */
+int fp8r_tool_input_stream(const char *path, FILE **stream, struct fp8r_tool_error *error);
+
+#endif
