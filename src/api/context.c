@@ -7,6 +7,7 @@
 
 #include "api/plan.h"
 #include "backend/steps.h"
+#include "base/reason.h"
 #include "base/sha256.h"
 #include "base/status.h"
 #include "device/cuda.h"
@@ -125,6 +126,33 @@ static void set_router(struct fp8r_context *context, const fp8r_context_options 
         fp8r_log_line(&context->log, FP8R_LOG_WARNING, "FP8ROUTE_BACKEND is ignored: %s", fp8r_last_error());
 }
 
+/* A name in FP8ROUTE_DENY that no backend has denies nothing: somebody would believe that it does. */
+static void warn_of_denied(struct fp8r_context *context)
+{
+    for (const char *at = context->environment.deny; at && *at; at += *at == ',') {
+        size_t length = strcspn(at, ",");
+        if (length > 0 && fp8r_registry_check_name(&context->registry, at, length) != FP8R_OK)
+            fp8r_log_line(&context->log, FP8R_LOG_WARNING, "FP8ROUTE_DENY: %s", fp8r_last_error());
+        at += length;
+    }
+}
+
+/* A library that a variable names and that does not serve leaves its backend out: worth a line, as nobody would look for
+ * the reason. */
+static void warn_of_libraries(struct fp8r_context *context)
+{
+    static const char *const variables[] = {"FP8ROUTE_BLAS=", "FP8ROUTE_CUBLASLT="};
+    for (int i = 0; i < context->registry.count; i++) {
+        const struct fp8r_row *row = &context->registry.rows[i];
+        char sentence[320];
+        fp8r_reason_sentence(&row->reason, sentence, sizeof sentence);
+        for (size_t j = 0; !row->fits && j < sizeof variables / sizeof *variables; j++)
+            if (strstr(sentence, variables[j]))
+                fp8r_log_line(&context->log, FP8R_LOG_WARNING, "backend %s is left out: it %s", row->backend.name,
+                              sentence);
+    }
+}
+
 /* A trace that cannot be written is warned about; products run all the same. */
 static void open_trace(struct fp8r_context *context)
 {
@@ -159,6 +187,8 @@ static fp8r_status fill(struct fp8r_context *context, fp8r_device device, const 
     FP8R_TRY(gate(context));
     FP8R_TRY(load_routes(context, options));
     set_router(context, options);
+    warn_of_denied(context);
+    warn_of_libraries(context);
     open_trace(context);
     make_routes_id(context);
     return FP8R_OK;

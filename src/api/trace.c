@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fork.h"
@@ -34,16 +35,29 @@ struct fp8r_trace {
     struct met *slots[SLOTS];
 };
 
+/* A file, a terminal or /dev/null. At a pipe or socket the open, or a later line, would wait for whoever reads it: a
+ * product must not. */
+static fp8r_status open_file(const char *path, int *file)
+{
+    struct stat facts;
+    if (stat(path, &facts) == 0 && !S_ISREG(facts.st_mode) && !S_ISCHR(facts.st_mode))
+        return fp8r_fail(FP8R_ERROR_IO, "FP8ROUTE_TRACE=%.300s is not a regular file: nothing is traced", path);
+    *file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
+    if (*file < 0)
+        return fp8r_fail(FP8R_ERROR_IO, "FP8ROUTE_TRACE=%.300s cannot be opened: %s", path, strerror(errno));
+    return FP8R_OK;
+}
+
 fp8r_status fp8r_trace_create(const char *path, struct fp8r_trace **result)
 {
     static _Atomic int contexts;
     struct fp8r_trace *trace = calloc(1, sizeof *trace);
     if (!trace)
         return fp8r_fail_memory("the trace");
-    trace->file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    if (trace->file < 0) {
+    fp8r_status status = open_file(path, &trace->file);
+    if (status != FP8R_OK) {
         free(trace);
-        return fp8r_fail(FP8R_ERROR_IO, "FP8ROUTE_TRACE=%s cannot be opened: %s", path, strerror(errno));
+        return status;
     }
     trace->context = atomic_fetch_add(&contexts, 1) + 1;
     fp8r_lock_init(&trace->lock);

@@ -207,6 +207,11 @@ static fp8r_status unknown_backend(const struct fp8r_registry *registry, const c
                      text, names);
 }
 
+fp8r_status fp8r_registry_check_name(const struct fp8r_registry *registry, const char *name, size_t length)
+{
+    return fp8r_registry_find(registry, name, length) < 0 ? unknown_backend(registry, name, length) : FP8R_OK;
+}
+
 fp8r_status fp8r_registry_resolve(const struct fp8r_registry *registry, const char *text, int *row, int *config)
 {
     size_t length = strcspn(text, ":");

@@ -33,6 +33,9 @@ void fp8r_registry_gate(struct fp8r_registry *registry, const fp8r_device_facts 
 /* Index of the row, or -1. `length` bytes of name. */
 int fp8r_registry_find(const struct fp8r_registry *registry, const char *name, size_t length);
 
+/* Is there a row of that name? Errors: NOT_FOUND, naming those that there are. */
+fp8r_status fp8r_registry_check_name(const struct fp8r_registry *registry, const char *name, size_t length);
+
 /* Index of a configuration of the row, or -1. */
 int fp8r_row_config(const struct fp8r_row *row, const char *config);
 

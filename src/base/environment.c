@@ -49,6 +49,12 @@ static bool cache_home(struct fp8r_environment *environment)
     return environment->cache_home != NULL;
 }
 
+static bool is_set(const char *name)
+{
+    const char *text = getenv(name);
+    return text && *text;
+}
+
 bool fp8r_environment_init(struct fp8r_environment *environment, bool read)
 {
     memset(environment, 0, sizeof *environment);
@@ -70,8 +76,8 @@ bool fp8r_environment_init(struct fp8r_environment *environment, bool read)
         snprintf(environment->complaint, sizeof environment->complaint,
                  "FP8ROUTE_UNROUTED=%.40s is ignored: the one value it takes is error", unrouted);
     environment->is_used = environment->backend || environment->deny || environment->table || environment->trace ||
-                           environment->verbose ||
-                           environment->unrouted_error || environment->complaint[0];
+                           environment->verbose || environment->unrouted_error || environment->complaint[0] ||
+                           is_set("FP8ROUTE_BLAS") || is_set("FP8ROUTE_CUBLASLT");
     return true;
 }
 

@@ -17,4 +17,7 @@ struct fp8r_log {
 /* One line, without its newline. Any thread. */
 void fp8r_log_line(const struct fp8r_log *log, int level, const char *format, ...) FP8R_PRINTF(3, 4);
 
+/* Replaces control characters: what a variable or a file holds cannot end the line or drive a terminal. */
+void fp8r_line_clean(char *line);
+
 #endif

@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/log.h"
+
 static _Thread_local char last_error[512];
 
 const char *fp8r_status_name(fp8r_status status)
@@ -47,6 +49,7 @@ fp8r_status fp8r_fail(fp8r_status status, const char *format, ...)
     char line[sizeof last_error];
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
+    fp8r_line_clean(line);
     snprintf(last_error, sizeof last_error, "%s", line);
     return status;
 }

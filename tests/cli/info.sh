@@ -58,4 +58,50 @@ for problem in 0x64x64 4x0x64 4x64x0 '0*4x64x64'; do
 done
 expect 0 explain 0x64x64 --json
 says '"candidates": \[\]'
+
+# variables that do nothing as they stand say so: one line each, whatever is in them
+one_line() { [ "$(wc -l <"$work/err")" -eq 1 ] || fail "$last: not one line of warning"; }
+FP8ROUTE_DENY=nosuch expect 0 info
+complains 'FP8ROUTE_DENY: no backend is named "nosuch": there are .*cpu'
+one_line
+FP8ROUTE_DENY=' cpu,reference,,' expect 0 info
+complains 'FP8ROUTE_DENY: no backend is named " cpu"'
+one_line
+says '^cpu +yes'
+says '^reference +no .*denied'
+FP8ROUTE_DENY=one,cpu,two expect 0 info
+[ "$(grep -c 'no backend is named "\(one\|two\)"' "$work/err")" -eq 2 ] || fail 'not every unknown name is warned about'
+FP8ROUTE_DENY=cpu, expect 0 info
+silent
+FP8ROUTE_BACKEND=$(printf 'a\nb\033[31m\302\2331mc') expect 0 info
+complains 'FP8ROUTE_BACKEND is ignored: no backend is named "a.b.\[31m..1mc"'
+one_line
+grep -q "$(printf '\033')" "$work/err" && fail 'a variable drives the terminal'
+FP8ROUTE_THREADS=$(printf '1\n2') expect 0 info
+complains 'FP8ROUTE_THREADS=1.2 is ignored'
+one_line
+
+# libraries that are none, and pipes: left out with a line, and never waited for
+mkfifo "$work/pipe"
+for file in /dev/null "$work/pipe" "$work/nowhere.so"; do
+    FP8ROUTE_BLAS=$file
+    export FP8ROUTE_BLAS
+    last="FP8ROUTE_BLAS=$file info"
+    timeout 20 "$PROGRAM" info >"$work/out" 2>"$work/err" || fail "$last: it waits or fails"
+    complains "backend blas is left out: it needs FP8ROUTE_BLAS=$file"
+    one_line
+    says '^blas +no '
+done
+FP8ROUTE_DENY=blas expect 0 info
+silent
+unset FP8ROUTE_BLAS
+FP8ROUTE_CUBLASLT="$work/pipe" timeout 20 "$PROGRAM" info >"$work/out" 2>"$work/err" || fail 'it waits for a cuBLASLt'
+FP8ROUTE_TRACE="$work/pipe" timeout 20 "$PROGRAM" run 1x64x64 >"$work/out" 2>"$work/err" || fail 'it waits for a trace'
+complains 'FP8ROUTE_TRACE=.*/pipe is not a regular file: nothing is traced'
+one_line
+FP8ROUTE_TRACE=/dev/null expect 0 run 1x64x64
+silent
+FP8ROUTE_TRACE="$work/trace.jsonl" expect 0 run 1x64x64
+silent
+[ -s "$work/trace.jsonl" ] || fail 'nothing was traced'
 finish

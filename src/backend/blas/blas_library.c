@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/shared_object.h"
+
 /* POSIX promises that a void pointer holds a function's address; C has no cast for it without a warning. */
 static bool find(void *handle, const char *symbol, void *function)
 {
@@ -96,7 +98,7 @@ static void find_name(void *handle, const char *path, struct fp8r_blas *library)
 enum fp8r_blas_verdict fp8r_blas_open(const char *path, bool resident_only, struct fp8r_blas *library)
 {
     memset(library, 0, sizeof *library);
-    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | (resident_only ? RTLD_NOLOAD : 0));
+    void *handle = fp8r_shared_object_open(path, RTLD_NOW | RTLD_LOCAL | (resident_only ? RTLD_NOLOAD : 0));
     if (!handle)
         return FP8R_BLAS_ABSENT;
     if (!find(handle, "cblas_sgemm", &library->sgemm) || !find(handle, "cblas_sdot", &library->sdot)) {

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/shared_object.h"
 #include "base/status.h"
 
 /* POSIX promises that a void pointer holds a function's address; C has no cast for it without a warning. */
@@ -40,7 +41,7 @@ enum fp8r_cublaslt_verdict fp8r_cublaslt_open(const char *file, bool resident_on
                                               struct fp8r_cublaslt *library)
 {
     memset(library, 0, sizeof *library);
-    void *handle = dlopen(file, RTLD_NOW | RTLD_LOCAL | (resident_only ? RTLD_NOLOAD : 0));
+    void *handle = fp8r_shared_object_open(file, RTLD_NOW | RTLD_LOCAL | (resident_only ? RTLD_NOLOAD : 0));
     if (!handle) return FP8R_CUBLASLT_ABSENT;
     const char *missing = find_all(handle, library);
     if (missing) {
