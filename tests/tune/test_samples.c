@@ -131,6 +131,33 @@ static void torn_line_is_cut(void **state)
     }
 }
 
+#define CASE(problem, weight, name, rev)                                                                                    \
+    "{\"record\":\"case\",\"case\":1,\"problem\":\"" problem "\",\"weight\":" weight                                         \
+    ",\"default\":0,\"candidates\":[{\"name\":\"" name "\",\"rev\":\"" rev "\"}]}\n"
+#define RUN(margin)                                                                                                        \
+    "{\"record\":\"run\",\"schema\":\"fp8route.samples/1\",\"run\":\"x\",\"seed\":1,\"margin\":" margin                      \
+    ",\"machine\":\"\"}\n"
+
+/* The limits themselves are good. */
+static void extremes_are_read(void **state)
+{
+    (void)state;
+    static const char *const good[] = {
+        CASE("1x1x1", "1e18", "a:b", "r"), CASE("1x1x1", "0.001", "A.b=c-d_9:0", ""),
+        "{\"record\":\"sample\",\"case\":0,\"candidate\":0,\"phase\":\"grid\",\"round\":9,\"us\":0.001000,\"mhz\":0}\n",
+        "{\"record\":\"sample\",\"case\":0,\"candidate\":0,\"phase\":\"grid\",\"round\":9,\"us\":400000000000.000000,"
+        "\"mhz\":0}\n"};
+    struct fp8r_route_file two = machine(2);
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        struct samples samples = {0};
+        assert_int_equal(truncate(path, 0), 0);
+        write_run(&two, 1, false);
+        append(good[i]);
+        assert_int_equal(samples_read(&samples, path, &failure), FP8R_EXIT_GOOD);
+        samples_fini(&samples);
+    }
+}
+
 static void bad_lines_are_named(void **state)
 {
     (void)state;
@@ -144,6 +171,18 @@ static void bad_lines_are_named(void **state)
         "{\"record\":\"sample\",\"case\":0,\"candidate\":0,\"phase\":\"odd\",\"round\":0,\"us\":1.000000,\"mhz\":0}\n",
         "{\"record\":\"case\",\"case\":1,\"problem\":\"1x2\",\"weight\":1.0,\"default\":0,\"candidates\":[{\"name\":\"a:b\",\"rev\":\"\"}]}\n",
         "{\"record\":\"case\",\"case\":1,\"problem\":\"1x2x3\",\"weight\":1.0,\"default\":1,\"candidates\":[{\"name\":\"a:b\",\"rev\":\"\"}]}\n",
+        /* what nobody measures, and no route file could hold */
+        "{\"record\":\"sample\",\"case\":0,\"candidate\":0,\"phase\":\"grid\",\"round\":0,\"us\":0.000999,\"mhz\":0}\n",
+        "{\"record\":\"sample\",\"case\":0,\"candidate\":0,\"phase\":\"grid\",\"round\":0,\"us\":999999999999.000000,"
+        "\"mhz\":0}\n",
+        CASE("1x2x3", "0", "a:b", "r"), CASE("1x2x3", "-1", "a:b", "r"), CASE("1x2x3", "1e19", "a:b", "r"),
+        CASE("1x2x3", "1e308", "a:b", "r"), CASE("0x0x0", "1", "a:b", "r"), CASE("0x1x1", "1", "a:b", "r"),
+        CASE("1x0x1", "1", "a:b", "r"), CASE("1x1x0", "1", "a:b", "r"), CASE("0*1x1x1", "1", "a:b", "r"),
+        CASE("1x2x3", "1", "", "r"), CASE("1x2x3", "1", "a", "r"), CASE("1x2x3", "1", "a:", "r"),
+        CASE("1x2x3", "1", ":b", "r"), CASE("1x2x3", "1", "a:b:c", "r"), CASE("1x2x3", "1", "a b:c", "r"),
+        CASE("1x2x3", "1", "<script>:b", "r"), CASE("1x2x3", "1", "a:b\\u0007", "r"), CASE("1x2x3", "1", "a:\xC3\xA9", "r"),
+        CASE("1x2x3", "1", "a:b", "r\\u001b"),
+        RUN("-1"), RUN("0"), RUN("1"), RUN("5"), RUN("1e308"),
     };
     struct fp8r_route_file two = machine(2);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -183,7 +222,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(reads_back, empty),       cmocka_unit_test_setup(machines_stay_apart, empty),
         cmocka_unit_test_setup(torn_line_is_cut, empty), cmocka_unit_test_setup(bad_lines_are_named, empty),
-        cmocka_unit_test_setup(one_writer_a_file, empty),
+        cmocka_unit_test_setup(one_writer_a_file, empty), cmocka_unit_test_setup(extremes_are_read, empty),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     unlink(path);

@@ -36,6 +36,9 @@ static bool take_phase(const char **at, int *phase)
     return false;
 }
 
+/* A thousandth: shorter than a clock's tick, let alone a product. The limit of the whole part keeps it below 1e12. */
+#define SAMPLE_US_LEAST 1e-3
+
 /* Microseconds with six decimals, as the writer gives them: locale-free. */
 static bool take_us(const char **at, double *us)
 {
@@ -47,7 +50,7 @@ static bool take_us(const char **at, double *us)
     if (!take_number(at, 999999, &millionths) || *at - start != 6)
         return false;
     *us = (double)(whole * 1000000 + millionths) / 1e6;
-    return *us > 0;
+    return *us >= SAMPLE_US_LEAST;
 }
 
 /* Both or neither: a CPU tells none of them. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "route/route_line.h"
 #include "tool_input.h"
 #include "tool_json.h"
 #include "tune/sample_line.h"
@@ -58,7 +59,7 @@ static int add_sample(struct reader *reader, const char *line)
     struct sample_parts parts;
     struct sample_case *it;
     if (!sample_line_take(line, &parts))
-        return reject(reader, "a sample's fields: case, candidate, phase, round, us (six decimals, > 0), mhz, "
+        return reject(reader, "a sample's fields: case, candidate, phase, round, us (six decimals, 0.001 at least), mhz, "
                               "and of a GPU watts and celsius");
     struct sample_candidate *candidate = locate(reader, parts.number, parts.candidate, &it);
     if (!candidate)
@@ -166,6 +167,8 @@ static int add_run(struct reader *reader, json_t *object)
         return reject(reader, "a run's fields: schema, run, machine, seed, margin");
     if (strcmp(schema, "fp8route.samples/1") != 0)
         return reject(reader, "schema fp8route.samples/1: this file is of another version");
+    if (!(run.margin > 0 && run.margin < 1))
+        return reject(reader, "a margin above 0 and below 1, like 0.02");
     if (strlen(id) >= sizeof run.id)
         return reject(reader, "a run of at most 39 bytes");
     snprintf(run.id, sizeof run.id, "%s", id);
@@ -178,6 +181,28 @@ static int add_run(struct reader *reader, json_t *object)
 }
 
 /* ---- Cases ---- */
+
+/* Weighted times are added up, which must stay far from what a double holds. */
+static const double weight_most = 1e18;
+
+/* BACKEND:CONFIG as a route file holds them: what was read here may be written there. */
+static bool is_label(const char *text)
+{
+    char backend[FP8R_NAME_BYTES], config[FP8R_NAME_BYTES];
+    size_t length = strcspn(text, ":");
+    if (text[length] != ':' || length >= sizeof backend)
+        return false;
+    snprintf(backend, sizeof backend, "%.*s", (int)length, text);
+    return !fp8r_value_name(backend, backend) && !fp8r_value_name(text + length + 1, config);
+}
+
+static bool has_control(const char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' || *text == 0x7F)
+            return true;
+    return false;
+}
 
 static int read_candidates(struct reader *reader, json_t *list, struct sample_case *it)
 {
@@ -195,6 +220,9 @@ static int read_candidates(struct reader *reader, json_t *list, struct sample_ca
         if (!fp8r_json_text(item, "name", &name) || !fp8r_json_text(item, "rev", &rev) ||
             strlen(name) >= sizeof candidate->name || strlen(rev) >= sizeof candidate->rev)
             return reject(reader, "a candidate's name and rev");
+        if (!is_label(name) || has_control(rev))
+            return reject(reader, "a candidate's name BACKEND:CONFIG, each of letters, digits and _.=-, and a rev of "
+                                  "printable text");
         snprintf(candidate->name, sizeof candidate->name, "%s", name);
         snprintf(candidate->rev, sizeof candidate->rev, "%s", rev);
     }
@@ -213,13 +241,15 @@ static int read_case(struct reader *reader, json_t *object, struct sample_case *
         return reject(reader, "a case's fields: case, problem, weight, default, candidates");
     if (number != (int64_t)reader->case_count)
         return reject(reader, "the next case number of this run");
-    if (!(it->weight > 0) || strlen(problem) >= sizeof it->problem)
-        return reject(reader, "a weight above 0 and a problem of at most 255 bytes");
+    if (!(it->weight > 0 && it->weight <= weight_most) || strlen(problem) >= sizeof it->problem)
+        return reject(reader, "a weight above 0 and at most 1e18, and a problem of at most 255 bytes");
     fp8r_status status = fp8r_matmul_parse(problem, &matmul);
     if (status == FP8R_OK)
         status = fp8r_product_init(&matmul, FP8R_DATA_IGNORED, &product);
     if (status != FP8R_OK)
         return pass_on(reader, status);
+    if (fp8r_problem_is_empty(&product.problem) || product.problem.k == 0)
+        return reject(reader, "a problem with something to multiply: M, N, K and the batch at least 1");
     snprintf(it->problem, sizeof it->problem, "%s", problem);
     it->machine = reader->samples->runs[reader->run].machine;
     fp8r_key_init(&product.problem, reader->samples->machines[it->machine].mode, &it->key);
