@@ -89,15 +89,31 @@ static void sync_directory(char *beside)
     }
 }
 
-fp8r_status fp8r_file_replace(const char *path, const char *text)
+static fp8r_status open_beside(const char *path, char **beside, int *descriptor)
 {
-    char *beside = NULL;
-    int descriptor = -1;
     struct stat facts;
     if (stat(path, &facts) == 0 && !S_ISREG(facts.st_mode)) /* a rename would replace a device or a pipe */
         return fp8r_fail(FP8R_ERROR_IO, "%.300s: it is there and not a regular file", path);
     FP8R_TRY(make_directories(path));
-    FP8R_TRY(open_temporary(path, &beside, &descriptor));
+    return open_temporary(path, beside, descriptor);
+}
+
+fp8r_status fp8r_file_probe(const char *path)
+{
+    char *beside = NULL;
+    int descriptor = -1;
+    FP8R_TRY(open_beside(path, &beside, &descriptor));
+    close(descriptor);
+    (void)unlink(beside);
+    free(beside);
+    return FP8R_OK;
+}
+
+fp8r_status fp8r_file_replace(const char *path, const char *text)
+{
+    char *beside = NULL;
+    int descriptor = -1;
+    FP8R_TRY(open_beside(path, &beside, &descriptor));
     fp8r_status status = write_all(path, descriptor, text);
     if (close(descriptor) != 0 && status == FP8R_OK)
         status = io_failure(path, "cannot be written", errno);

@@ -9,4 +9,7 @@
  * is something at path that is no regular file), OUT_OF_MEMORY; the old file then stays as it was. */
 fp8r_status fp8r_file_replace(const char *path, const char *text);
 
+/* Could it be replaced now? Makes missing directories and leaves nothing else. Errors: IO, OUT_OF_MEMORY. */
+fp8r_status fp8r_file_probe(const char *path);
+
 #endif

@@ -66,6 +66,10 @@ fp8r_status fp8r_route_file_read(const char *path, struct fp8r_route_file *file)
  * Errors: IO, OUT_OF_MEMORY, FORMAT (what is in memory would not be read back: nothing is written). */
 fp8r_status fp8r_route_file_write(const char *path, const struct fp8r_route_file *file);
 
+/* Could it be written there now? Makes missing directories and leaves nothing else: for asking before hours of work whose
+ * result goes there. Errors: IO, OUT_OF_MEMORY. */
+fp8r_status fp8r_route_file_probe(const char *path);
+
 /* The text itself, owned by the caller (free). Errors: OUT_OF_MEMORY, and INVALID_ARGUMENT for a key without a text. */
 fp8r_status fp8r_route_file_format(const struct fp8r_route_file *file, char **text);
 

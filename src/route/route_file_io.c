@@ -73,6 +73,11 @@ fp8r_status fp8r_route_file_read(const char *path, struct fp8r_route_file *file)
     return status;
 }
 
+fp8r_status fp8r_route_file_probe(const char *path)
+{
+    return fp8r_file_probe(path);
+}
+
 /* What would not be read back is not written. */
 fp8r_status fp8r_route_file_write(const char *path, const struct fp8r_route_file *file)
 {

@@ -13,6 +13,18 @@ for option in '--shard 1/4' '--budget 10s' '--samples folder' --warm; do
 done
 refuses 5 'nowhere' tune --quick --cases "$work/nowhere"
 
+# where nothing can be written nothing is measured, by either protocol
+echo text >"$work/file"
+mkdir "$work/a_folder"
+for out in "$work/file/x.routes" "$work/a_folder"; do
+    refuses 5 "$out.*: (cannot be made|it is there and not a regular file|it is not a regular file)" \
+        tune --quick --family 64x64 --m 1 --out "$out"
+    refuses 5 "$out.*: (cannot be made|it is there and not a regular file)" \
+        tune --family 64x64 --m 1 --samples "$work/unused" --out "$out"
+done
+[ ! -e "$work/unused" ] || fail 'samples were begun for routes that cannot be written'
+[ -z "$(ls "$work/a_folder")" ] || fail 'something was left in the folder'
+
 # the full protocol, for a user who has no cache folder yet
 XDG_CACHE_HOME=$work/a/b expect 0 tune --family 16x16 --m 1 --budget 10s
 complains '^  0 %  grid: Mx16x16 M=1$'

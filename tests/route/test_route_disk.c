@@ -146,6 +146,11 @@ static void what_must_not_be_replaced_is_not(void **state)
     assert_non_null(strstr(fp8r_last_error(), "not a regular file"));
     assert_int_equal(fp8r_route_file_write(directory, &file), FP8R_ERROR_IO);
     assert_int_equal(fp8r_route_file_write(scratch_path("pipe2/x.routes"), &file), FP8R_ERROR_IO);
+    assert_int_equal(fp8r_route_file_probe(pipe_path), FP8R_ERROR_IO); /* asking says the same */
+    assert_int_equal(fp8r_route_file_probe(directory), FP8R_ERROR_IO);
+    assert_int_equal(fp8r_route_file_probe(scratch_path("pipe2/x.routes")), FP8R_ERROR_IO);
+    assert_int_equal(fp8r_route_file_probe(scratch_path("folder/deep/x.routes")), FP8R_OK);
+    assert_int_equal(scratch_count(scratch_path("folder/deep")), 0);
     assert_int_equal(fp8r_route_file_write("/dev/full", &file), FP8R_ERROR_IO);
     fp8r_route_file_fini(&file);
 }

@@ -186,6 +186,8 @@ int fp8r_tune_full(const struct tune_arguments *arguments, fp8r_context *context
         code = parse_shard(arguments->shard, &session.full.shard, &session.full.shards, error);
     if (code == FP8R_EXIT_GOOD)
         code = set_paths(&session, error);
+    if (code == FP8R_EXIT_GOOD) /* before anything is measured */
+        code = fp8r_tool_status(error, fp8r_route_file_probe(session.out));
     if (code == FP8R_EXIT_GOOD)
         code = open_record(&session, error);
     if (code != FP8R_EXIT_GOOD)

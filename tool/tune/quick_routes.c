@@ -63,7 +63,8 @@ int fp8r_quick_routes_open(struct fp8r_quick_routes *routes, const fp8r_context 
     fp8r_machine_facts(context, &routes->file);
     int code = set_path(routes, context, path, error);
     if (code == FP8R_EXIT_GOOD) code = fp8r_machine_identity(context, &routes->file.identity, error);
-    return code == FP8R_EXIT_GOOD ? read_old(routes, error) : code;
+    if (code == FP8R_EXIT_GOOD) code = read_old(routes, error);
+    return code == FP8R_EXIT_GOOD ? fp8r_tool_status(error, fp8r_route_file_probe(routes->path)) : code;
 }
 
 int fp8r_quick_routes_add(struct fp8r_quick_routes *routes, const struct fp8r_tune_family *family,
