@@ -114,6 +114,34 @@ fp8r_status fp8r_plan_segment_run(const struct fp8r_plan *plan, const struct fp8
                                       segment->config, pointers, workspace, workspace_bytes, stream));
 }
 
+/* A backend writes what it likes of the workspace: an operand's element in it would be gone. */
+static fp8r_status check_workspace_apart(const fp8r_problem *problem, const fp8r_pointers *pointers, const void *workspace,
+                                         size_t needed)
+{
+    const struct {
+        const char *name;
+        const void *pointer;
+        const fp8r_operand *operand;
+        int64_t extents[3];
+    } operands[] = {
+        {"out", pointers->out, &problem->out, {problem->batch, problem->m, problem->n}},
+        {"a", pointers->a, &problem->a, {problem->batch, problem->m, problem->k}},
+        {"b", pointers->b, &problem->b, {problem->batch, problem->k, problem->n}},
+        {"scale_a", pointers->scale_a, &problem->scale_a, {problem->batch, problem->m, 1}},
+        {"scale_b", pointers->scale_b, &problem->scale_b, {problem->batch, 1, problem->n}},
+        {"bias", pointers->bias, &problem->bias, {problem->batch, 1, problem->n}},
+    };
+    const fp8r_operand bytes = {.batch_stride = 0, .row_stride = 0, .col_stride = 1, .dtype = FP8R_DTYPE_E4M3};
+    const int64_t extents[3] = {1, 1, needed < INT64_MAX ? (int64_t)needed : INT64_MAX};
+    for (int i = 0; i < 6; i++)
+        if (operands[i].pointer && operands[i].operand->dtype != FP8R_DTYPE_NONE &&
+            fp8r_overlap_certain(workspace, &bytes, operands[i].pointer, operands[i].operand, extents,
+                                 operands[i].extents))
+            return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "workspace overlaps %s in memory: it must be memory of its own",
+                             operands[i].name);
+    return FP8R_OK;
+}
+
 static fp8r_status run_planned(const fp8r_plan *plan, const fp8r_pointers *pointers, void *workspace,
                                size_t workspace_bytes, void *stream)
 {
@@ -133,6 +161,8 @@ static fp8r_status run_planned(const fp8r_plan *plan, const fp8r_pointers *point
     if (needed > 0 && fp8r_pointer_align(workspace) < 256)
         return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "workspace is aligned to %d bytes: it must be to 256",
                          (int)fp8r_pointer_align(workspace));
+    if (needed > 0)
+        FP8R_TRY(check_workspace_apart(&problem, pointers, workspace, needed));
     return fp8r_plan_segment_run(plan, segment, &problem, pointers, workspace, workspace_bytes, stream);
 }
 

@@ -106,7 +106,7 @@ static fp8r_status check_extent(const char *name, const char *field, int64_t ext
     if (extent == full || (broadcasts && extent == 1))
         return FP8R_OK;
     return INVALID("%s.%s is %lld: it must be %lld (%s)%s", name, field, (long long)extent, (long long)full, meaning,
-                   broadcasts ? " or 1" : "");
+                   broadcasts && full != 1 ? " or 1" : "");
 }
 
 static fp8r_status check_extents(const fp8r_matmul *matmul)

@@ -304,6 +304,22 @@ static void runs_refuse_what_was_not_planned(void **state)
     assert_int_equal(run_with(made, good, space, 999, "workspace"), FP8R_ERROR_INVALID_ARGUMENT);
     assert_int_equal(run_with(made, good, NULL, 1000, "workspace"), FP8R_ERROR_INVALID_ARGUMENT);
     assert_int_equal(run_with(made, good, (char *)space + 128, 1000, "workspace"), FP8R_ERROR_INVALID_ARGUMENT);
+    bad.out = space; /* a workspace of its own, and nothing else's */
+    assert_int_equal(run_with(made, bad, space, 1000, "workspace overlaps out"), FP8R_ERROR_INVALID_ARGUMENT);
+    bad.out = (char *)space + 768; /* inside the 1000 bytes that are used */
+    assert_int_equal(run_with(made, bad, space, 1000, "workspace overlaps out"), FP8R_ERROR_INVALID_ARGUMENT);
+    bad.out = (char *)space + 1024; /* behind them, though within what was given */
+    assert_int_equal(run_with(made, bad, space, 4096, ""), FP8R_OK);
+    bad = good;
+    bad.b = (char *)space + 512;
+    assert_int_equal(run_with(made, bad, space, 1000, "workspace overlaps b"), FP8R_ERROR_INVALID_ARGUMENT);
+    bad = good;
+    bad.scale_b = (const float *)space;
+    assert_int_equal(run_with(made, bad, space, 1000, "workspace overlaps scale_b"), FP8R_ERROR_INVALID_ARGUMENT);
+    bad = good;
+    bad.bias = (char *)space + 960;
+    assert_int_equal(run_with(made, bad, space, 1000, "workspace overlaps bias"), FP8R_ERROR_INVALID_ARGUMENT);
+    bad = good;
     bad.m = 9;
     assert_int_equal(run_with(made, bad, space, 1000, "m is 9"), FP8R_ERROR_INVALID_ARGUMENT);
     bad.m = -1;
