@@ -58,4 +58,14 @@ expect 1 run 5x16x32 --plugin "$PLUGINS/plugin_swapped_scales.so" --backend plai
 says '^verified +NO: .*elements are wrong, first: out\[0,0,0\]'
 expect 1 run 5x16x32:ldo=20 --plugin "$PLUGINS/plugin_writes_gap.so" --backend plain
 says 'memory between the rows of out was written'
+
+# a signal to the program alone ends the examining process, too
+PACE_STEADY_US=1500000 "$PROGRAM" conform --backend steady --plugin "$PLUGINS/plugin_pace.so" >"$work/out" 2>"$work/err" &
+sleep 0.7
+kill -TERM $!
+wait $!
+code=$? last='conform, terminated'
+[ "$code" -eq 75 ] || fail "$last: exit code $code, not 75"
+[ ! -s "$work/out" ] || fail "$last: it printed a result"
+complains 'interrupted: the same command starts again'
 finish

@@ -73,4 +73,14 @@ refuses 2 'leave tb, ib and ldb out' run 3x48x64:tb --weights "$file:model.layer
 refuses 2 'nonesuch' run 3x64x96 --weights "$file:nonesuch"
 refuses 2 'FILE:TENSOR' run 1x1x1 --weights "$file"
 refuses 5 'nowhere' run 1x1x1 --weights "$work/nowhere:x"
+
+# a signal ends it as it ends the other verbs
+PACE_STEADY_US=1500000 "$PROGRAM" run 1x16x16 --backend steady --plugin "$PLUGINS/plugin_pace.so" >"$work/out" 2>"$work/err" &
+sleep 0.7
+kill -TERM $!
+wait $!
+code=$? last='run, terminated'
+[ "$code" -eq 75 ] || fail "$last: exit code $code, not 75"
+[ ! -s "$work/out" ] || fail "$last: it printed a result"
+complains 'interrupted: the same command starts again'
 finish

@@ -8,6 +8,7 @@
 #include "cli/session.h"
 #include "cli/text_table.h"
 #include "conform/conform.h"
+#include "tune/interrupt.h"
 
 struct conform_arguments {
     struct fp8r_common common;
@@ -50,6 +51,8 @@ static int examine_all(const struct conform_arguments *arguments, struct results
     int count = 1, code = FP8R_EXIT_GOOD;
     for (int i = 0; i < count && code == FP8R_EXIT_GOOD; i++) {
         code = fp8r_conform_examine(&host, (size_t)i, &result, error);
+        if (fp8r_interrupted())
+            code = fp8r_tool_error_set(error, FP8R_EXIT_INTERRUPTED, "interrupted: the same command starts again");
         if (code != FP8R_EXIT_GOOD) break;
         count = i == 0 && result.backend_count > 1 ? result.backend_count : count;
         if (result.outcome != FP8R_CONFORM_SKIPPED && results->count < RESULTS_MAX)
@@ -132,6 +135,7 @@ static int run(const void *words, struct fp8r_tool_error *error)
 {
     const struct conform_arguments *arguments = words;
     static struct results results; /* large, and there is one run a process */
+    fp8r_interrupt_watch();
     int code = examine_all(arguments, &results, error);
     if (code != FP8R_EXIT_GOOD) return code;
     code = arguments->common.json ? print_json(&results, error) : print_text(&results, error);

@@ -14,6 +14,7 @@
 #include "measure/verify.h"
 #include "plural.h"
 #include "tool_status.h"
+#include "tune/interrupt.h"
 
 struct run_arguments {
     struct fp8r_common common;
@@ -53,7 +54,7 @@ static void time_runs(const struct fp8r_trial *trial, const fp8r_matmul *matmul,
     int64_t start = fp8r_clock_ns();
     for (outcome->runs = 0; outcome->runs < RUNS_MAX && outcome->status == FP8R_OK; outcome->runs++) {
         int64_t before = fp8r_clock_ns();
-        if (outcome->runs > 0 && before - start > RUNS_NS) break;
+        if (outcome->runs > 0 && (before - start > RUNS_NS || fp8r_interrupted())) break;
         int64_t elapsed_ns = 0;
         outcome->status = fp8r_trial_time(trial, matmul, &elapsed_ns);
         times[outcome->runs] = (double)elapsed_ns / 1e3;
@@ -96,8 +97,10 @@ static int measure(fp8r_context *context, const struct run_arguments *arguments,
     if (code == FP8R_EXIT_GOOD) {
         look_for_damage(&trial, inputs, outcome);
         fp8r_verify(verifier, matmul->out.data, &outcome->verdict);
-        time_runs(&trial, matmul, outcome);
+        if (!fp8r_interrupted()) time_runs(&trial, matmul, outcome);
         code = fp8r_tool_status(error, outcome->status);
+        if (code == FP8R_EXIT_GOOD && fp8r_interrupted())
+            code = fp8r_tool_error_set(error, FP8R_EXIT_INTERRUPTED, "interrupted: the same command starts again");
     }
     fp8r_verifier_destroy(verifier);
     fp8r_trial_destroy(&trial);
@@ -199,6 +202,7 @@ static int run(const void *words, struct fp8r_tool_error *error)
 {
     const struct run_arguments *arguments = words;
     struct fp8r_session session;
+    fp8r_interrupt_watch();
     int code = fp8r_session_open(&arguments->common, 0, &session, error);
     if (code != FP8R_EXIT_GOOD) return code;
     code = run_in(session.context, arguments, error);

@@ -3,6 +3,7 @@
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "conform/conform.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,6 +105,8 @@ static void examine_here(const struct fp8r_conform_host *host, size_t index, str
     const fp8r_backend *const *outside = NULL;
     size_t outside_count = 0;
     signal(SIGALRM, SIG_DFL);
+    signal(SIGINT, SIG_DFL); /* this process has nothing to tidy up */
+    signal(SIGTERM, SIG_DFL);
     int code = host->open(host->user, &context, &outside, &outside_count, &shared->error);
     if (code == FP8R_EXIT_GOOD) {
         examine_index(host, context, outside, outside_count, index, &shared->result);
@@ -131,6 +134,17 @@ static void describe_death(int status, struct fp8r_conform_result *result)
                  WEXITSTATUS(status));
 }
 
+/* A signal to this process alone ends the examination, too. */
+static bool wait_for(pid_t process, int *status)
+{
+    pid_t ended = waitpid(process, status, 0);
+    if (ended < 0 && errno == EINTR) {
+        (void)kill(process, SIGKILL);
+        ended = waitpid(process, status, 0);
+    }
+    return ended == process;
+}
+
 int fp8r_conform_examine(const struct fp8r_conform_host *host, size_t index,
                          struct fp8r_conform_result *result, struct fp8r_tool_error *error)
 {
@@ -142,7 +156,7 @@ int fp8r_conform_examine(const struct fp8r_conform_host *host, size_t index,
     pid_t process = fork();
     if (process == 0) examine_here(host, index, shared);
     int code = FP8R_EXIT_GOOD;
-    if (process < 0 || waitpid(process, &status, 0) < 0)
+    if (process < 0 || !wait_for(process, &status))
         code = fp8r_tool_error_set(error, FP8R_EXIT_INTERNAL,
                                    "no process could be made to examine a backend in");
     if (code == FP8R_EXIT_GOOD && !shared->is_complete) describe_death(status, &shared->result);
