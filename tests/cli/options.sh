@@ -19,6 +19,8 @@ refuses 2 'unknown option --zzz: ' run 1x1x1 --zzz
 refuses 2 'unknown option -j' run 1x1x1 -j
 refuses 2 '--backend needs a value: --backend NAME' run 1x1x1 --backend
 refuses 2 '--backend needs a value' run 1x1x1 --backend --json
+refuses 2 "--rule needs a value: --rule EXPR; one that begins with a dash is written --rule='-m<0'" audit --rule '-m<0'
+refuses 2 '--then needs a value: --then BACKEND.:CONFIG.$' audit --then --else x
 refuses 2 '--backend has an empty value' run 1x1x1 --backend=
 refuses 2 '--backend is given twice' run 1x1x1 --backend reference --backend reference
 refuses 2 '--json takes no value' run 1x1x1 --json=yes

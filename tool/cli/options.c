@@ -158,6 +158,18 @@ static const struct fp8r_option *find_option(struct parser *parser, const char *
     return NULL;
 }
 
+/* A value that begins with a dash looks like an option, and an equals sign says that it is none. */
+static int needs_value(const struct parser *parser, const struct fp8r_option *option)
+{
+    const char *next = parser->at < parser->argc ? parser->argv[parser->at] : "";
+    if (next[0] != '-' || next[1] == '-')
+        return fp8r_tool_error_set(parser->error, FP8R_EXIT_USAGE, "--%s needs a value: --%s %s", option->name,
+                                   option->name, option->value);
+    return fp8r_tool_error_set(parser->error, FP8R_EXIT_USAGE,
+                               "--%s needs a value: --%s %s; one that begins with a dash is written --%s='%.60s'",
+                               option->name, option->name, option->value, option->name, next);
+}
+
 static int parse_option(struct parser *parser, const char *name)
 {
     size_t length = strcspn(name, "=");
@@ -176,8 +188,7 @@ static int parse_option(struct parser *parser, const char *name)
         return FP8R_EXIT_GOOD;
     }
     if (!value && (parser->at == parser->argc || is_option(parser->argv[parser->at])))
-        return fp8r_tool_error_set(parser->error, FP8R_EXIT_USAGE, "--%s needs a value: --%s %s",
-                                   option->name, option->name, option->value);
+        return needs_value(parser, option);
     if (!value) value = parser->argv[parser->at++];
     if (*value == '\0')
         return fp8r_tool_error_set(parser->error, FP8R_EXIT_USAGE, "--%s has an empty value: it must be %s",
