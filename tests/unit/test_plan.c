@@ -317,7 +317,7 @@ static void runs_refuse_what_was_not_planned(void **state)
     bad.scale_b = (const float *)space;
     assert_int_equal(run_with(made, bad, space, 1000, "workspace overlaps scale_b"), FP8R_ERROR_INVALID_ARGUMENT);
     bad = good;
-    bad.bias = (char *)space + 960;
+    bad.bias = (char *)space + 768;
     assert_int_equal(run_with(made, bad, space, 1000, "workspace overlaps bias"), FP8R_ERROR_INVALID_ARGUMENT);
     bad = good;
     bad.m = 9;

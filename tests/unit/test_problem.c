@@ -98,6 +98,24 @@ static void bad_text_names_the_place(void **state)
     }
 }
 
+/* "1 or 1" is no choice; "3 or 1" is one. */
+static void a_wrong_extent_says_what_would_be_right(void **state)
+{
+    static const struct {
+        const char *text, *line;
+    } cases[] = {{"4x5x6", "scale_a.batch is 7: it must be 1 (out.batch)"},
+                 {"3*4x5x6", "scale_a.batch is 7: it must be 3 (out.batch) or 1"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fp8r_matmul matmul;
+        struct fp8r_product product;
+        assert_int_equal(fp8r_matmul_parse(cases[i].text, &matmul), FP8R_OK);
+        matmul.scale_a.batch = 7;
+        assert_int_equal(fp8r_product_init(&matmul, FP8R_DATA_IGNORED, &product), FP8R_ERROR_INVALID_ARGUMENT);
+        assert_string_equal(fp8r_last_error(), cases[i].line);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -105,6 +123,7 @@ int main(void)
         cmocka_unit_test(family_keeps_the_key),
         cmocka_unit_test(key_does_not_depend_on_m),
         cmocka_unit_test(bad_text_names_the_place),
+        cmocka_unit_test(a_wrong_extent_says_what_would_be_right),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
