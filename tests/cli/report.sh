@@ -32,10 +32,13 @@ expect 0 report one.jsonl --out new/folder/page.html
 [ -s new/folder/page.html ] || fail 'no folder was made for the page'
 refuses 5 'one.jsonl/page.html' report one.jsonl --out one.jsonl/page.html
 
-# names are text, whatever they hold
-sed 's/third:one/<b>:one/; s/slow:one/a\&b:one/' one.jsonl >names.jsonl
-expect 0 report names.jsonl --out names.html
-grep -q '<b>' names.html && fail 'a name of the samples became markup'
+# text is text, whatever it holds; and a name that no route file takes is none
+sed 's/made up/made <b>up/' one.jsonl >facts.jsonl
+expect 0 report facts.jsonl --out facts.html
+grep -q 'made &lt;b&gt;up' facts.html || fail 'a fact of the samples is not on the page'
+grep -q '<b>' facts.html && fail 'a fact of the samples became markup'
+sed 's/third:one/<b>:one/' one.jsonl >names.jsonl
+refuses 5 'names.jsonl, line 2: .*BACKEND:CONFIG' report names.jsonl --out page.html
 
 # whole or not at all: a disk that fills up leaves the old page
 (trap '' XFSZ; ulimit -f 8; "$PROGRAM" report one.jsonl --out page.html >out 2>err)
