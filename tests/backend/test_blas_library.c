@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -110,11 +111,28 @@ static void names_the_file_without_a_version(void **state)
     assert_string_equal(library.name, "fake_blas_good.so");
 }
 
+/* Opening a pipe for loading waits until somebody writes to it. */
+static void waits_at_no_pipe(void **state)
+{
+    (void)state;
+    char path[64];
+    struct fp8r_blas library;
+    snprintf(path, sizeof path, "/tmp/fp8r-test-blas-%ld", (long)getpid());
+    assert_int_equal(mkfifo(path, 0600), 0);
+    alarm(20); /* ends a process that waits */
+    int verdict = (int)fp8r_blas_open(path, false, &library);
+    alarm(0);
+    unlink(path);
+    assert_int_equal(verdict, FP8R_BLAS_ABSENT);
+    assert_int_equal(fp8r_blas_open("/dev/null", false, &library), FP8R_BLAS_ABSENT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(takes_and_refuses),
         cmocka_unit_test(refusals_say_why),
+        cmocka_unit_test(waits_at_no_pipe),
         cmocka_unit_test(holds_and_restores_the_count),
         cmocka_unit_test(count_survives_fork),
         cmocka_unit_test(names_the_file_without_a_version),

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <dlfcn.h>
@@ -103,6 +104,22 @@ static void prefers_the_one_that_is_here(void **state)
     assert_string_equal(choice(NULL, bad, NULL), "as wanted");
 }
 
+/* Opening a pipe for loading waits until somebody writes to it. */
+static void waits_at_no_pipe(void **state)
+{
+    (void)state;
+    char path[64];
+    struct fp8r_cublaslt library;
+    snprintf(path, sizeof path, "/tmp/fp8r-test-cublaslt-%ld", (long)getpid());
+    assert_int_equal(mkfifo(path, 0600), 0);
+    alarm(20); /* ends a process that waits */
+    int verdict = (int)fp8r_cublaslt_open(path, false, &library);
+    alarm(0);
+    unlink(path);
+    assert_int_equal(verdict, FP8R_CUBLASLT_ABSENT);
+    assert_int_equal(fp8r_cublaslt_open("/dev/null", false, &library), FP8R_CUBLASLT_ABSENT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -110,6 +127,7 @@ int main(void)
         cmocka_unit_test(takes_and_refuses),
         cmocka_unit_test(knows_version_and_path),
         cmocka_unit_test(refusals_say_why),
+        cmocka_unit_test(waits_at_no_pipe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
