@@ -49,9 +49,13 @@ static bool cache_home(struct fp8r_environment *environment)
     return environment->cache_home != NULL;
 }
 
-static bool is_set(const char *name)
+/* A library's file: is it named? Who loads it reads it by fp8r_environment_process. */
+static bool names_library(struct fp8r_environment *environment, const char *name)
 {
     const char *text = getenv(name);
+    if (text && strlen(text) >= FP8R_LIBRARY_PATH_BYTES)
+        snprintf(environment->complaint, sizeof environment->complaint, "%s is ignored: a path has at most %d bytes",
+                 name, FP8R_LIBRARY_PATH_BYTES - 1);
     return text && *text;
 }
 
@@ -75,9 +79,11 @@ bool fp8r_environment_init(struct fp8r_environment *environment, bool read)
     if (unrouted && *unrouted && !environment->unrouted_error)
         snprintf(environment->complaint, sizeof environment->complaint,
                  "FP8ROUTE_UNROUTED=%.40s is ignored: the one value it takes is error", unrouted);
+    bool names_blas = names_library(environment, "FP8ROUTE_BLAS");
+    bool names_cublaslt = names_library(environment, "FP8ROUTE_CUBLASLT");
     environment->is_used = environment->backend || environment->deny || environment->table || environment->trace ||
                            environment->verbose || environment->unrouted_error || environment->complaint[0] ||
-                           is_set("FP8ROUTE_BLAS") || is_set("FP8ROUTE_CUBLASLT");
+                           names_blas || names_cublaslt;
     return true;
 }
 

@@ -27,6 +27,8 @@ struct fp8r_environment {
 bool fp8r_environment_init(struct fp8r_environment *environment, bool read);
 void fp8r_environment_fini(struct fp8r_environment *environment);
 
+enum { FP8R_LIBRARY_PATH_BYTES = 512 }; /* of FP8ROUTE_BLAS and FP8ROUTE_CUBLASLT, the zero included */
+
 /* Copies one variable that is the whole process's business, not a context's: which file a library is loaded from. False
  * where it is unset, empty or longer than size - 1, or where the program runs with more rights than its user. */
 bool fp8r_environment_process(const char *name, char *value, size_t size);

@@ -94,6 +94,9 @@ for file in /dev/null "$work/pipe" "$work/nowhere.so"; do
 done
 FP8ROUTE_DENY=blas expect 0 info
 silent
+FP8ROUTE_BLAS=/$(printf '%0600d' 0) expect 0 info
+complains 'FP8ROUTE_BLAS is ignored: a path has at most 511 bytes'
+one_line
 unset FP8ROUTE_BLAS
 FP8ROUTE_CUBLASLT="$work/pipe" timeout 20 "$PROGRAM" info >"$work/out" 2>"$work/err" || fail 'it waits for a cuBLASLt'
 FP8ROUTE_TRACE="$work/pipe" timeout 20 "$PROGRAM" run 1x64x64 >"$work/out" 2>"$work/err" || fail 'it waits for a trace'

@@ -58,7 +58,7 @@ static struct {
     bool is_good;
     struct fp8r_cublaslt library;
     fp8r_reason reason;
-    char named[512], subject[640];
+    char named[FP8R_LIBRARY_PATH_BYTES], subject[640];
 } chosen;
 
 static void choose(void)
