@@ -11,7 +11,7 @@
 #include "tune/entrants.h"
 #include "tune/interrupt.h"
 
-enum { SAMPLE_ELEMENTS = 1024, WHOLE_LIMIT = 100000000, ENOUGH_US = 50000 };
+enum { SAMPLE_ELEMENTS = 4096, WHOLE_LIMIT = 2000000000, ENOUGH_US = 50000 };
 
 /* One race under way. Racers are the entrants; candidates are those of them that can run the problem. */
 struct race {
