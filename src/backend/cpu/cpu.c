@@ -29,7 +29,7 @@
     X("avx512bf16_skinny", ON_X86(fp8r_cpu_avx512bf16_skinny), 0, 2, 8)                                            \
     X("avx512bf16_packed", ON_X86(fp8r_cpu_avx512bf16_packed), 25, 0, 0)                                           \
     X("avx512_skinny", ON_X86(fp8r_cpu_avx512_skinny), 0, 0, 0)                                                    \
-    X("avx512_packed", ON_X86(fp8r_cpu_avx512_packed), 23, 13, 18)                                                   \
+    X("avx512_packed", ON_X86(fp8r_cpu_avx512_packed), 25, 13, 18)                                                   \
     X("amx_packed", ON_X86(fp8r_cpu_amx_packed), 5, 0, 0)
 
 struct config {
