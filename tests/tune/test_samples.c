@@ -138,15 +138,16 @@ static void torn_line_is_cut(void **state)
     "{\"record\":\"run\",\"schema\":\"fp8route.samples/1\",\"run\":\"x\",\"seed\":1,\"margin\":" margin                      \
     ",\"machine\":\"\"}\n"
 
+#define SAMPLE(us)                                                                                                         \
+    "{\"record\":\"sample\",\"case\":0,\"candidate\":0,\"phase\":\"grid\",\"round\":9,\"us\":" us ",\"mhz\":0}\n"
+
 /* The limits themselves are good. */
 static void extremes_are_read(void **state)
 {
     (void)state;
     static const char *const good[] = {
         CASE("1x1x1", "1e18", "a:b", "r"), CASE("1x1x1", "0.001", "A.b=c-d_9:0", ""),
-        "{\"record\":\"sample\",\"case\":0,\"candidate\":0,\"phase\":\"grid\",\"round\":9,\"us\":0.001000,\"mhz\":0}\n",
-        "{\"record\":\"sample\",\"case\":0,\"candidate\":0,\"phase\":\"grid\",\"round\":9,\"us\":400000000000.000000,"
-        "\"mhz\":0}\n"};
+        SAMPLE("0.001000"), SAMPLE("400000000000.000000")};
     struct fp8r_route_file two = machine(2);
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         struct samples samples = {0};
@@ -172,9 +173,7 @@ static void bad_lines_are_named(void **state)
         "{\"record\":\"case\",\"case\":1,\"problem\":\"1x2\",\"weight\":1.0,\"default\":0,\"candidates\":[{\"name\":\"a:b\",\"rev\":\"\"}]}\n",
         "{\"record\":\"case\",\"case\":1,\"problem\":\"1x2x3\",\"weight\":1.0,\"default\":1,\"candidates\":[{\"name\":\"a:b\",\"rev\":\"\"}]}\n",
         /* what nobody measures, and no route file could hold */
-        "{\"record\":\"sample\",\"case\":0,\"candidate\":0,\"phase\":\"grid\",\"round\":0,\"us\":0.000999,\"mhz\":0}\n",
-        "{\"record\":\"sample\",\"case\":0,\"candidate\":0,\"phase\":\"grid\",\"round\":0,\"us\":999999999999.000000,"
-        "\"mhz\":0}\n",
+        SAMPLE("0.000999"), SAMPLE("999999999999.000000"),
         CASE("1x2x3", "0", "a:b", "r"), CASE("1x2x3", "-1", "a:b", "r"), CASE("1x2x3", "1e19", "a:b", "r"),
         CASE("1x2x3", "1e308", "a:b", "r"), CASE("0x0x0", "1", "a:b", "r"), CASE("0x1x1", "1", "a:b", "r"),
         CASE("1x0x1", "1", "a:b", "r"), CASE("1x1x0", "1", "a:b", "r"), CASE("0*1x1x1", "1", "a:b", "r"),
