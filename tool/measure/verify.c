@@ -27,7 +27,7 @@
 #include "measure/lines.h"
 #include "measure/sample_places.h"
 
-enum { CHUNK = 4096, DEVIATIONS = 6 };
+enum { CHUNK = 4096, DEVIATIONS = 6, KEPT_BYTES = 128 << 20 };
 
 const struct fp8r_verify_options fp8r_verify_defaults = {
     .seed = 1, .whole_limit = 2000000000, .sample_elements = 4096, .accumulate_unit = 0x1p-24};
@@ -40,7 +40,7 @@ struct fp8r_verifier {
     struct fp8r_place *places; /* NULL: the whole result */
     int64_t count;
     struct fp8r_expectation *expected; /* a chunk, or all of a sample */
-    bool is_kept;
+    bool keeps_all, is_kept; /* room for every expectation: they serve all results; and they are there */
 };
 
 struct fp8r_verify_options fp8r_verify_options_of(const fp8r_device_facts *device)
@@ -84,7 +84,8 @@ int fp8r_verifier_create(const fp8r_matmul *matmul, const struct fp8r_verify_opt
     made->unit = options->accumulate_unit;
     made->has_tensor_cores = options->has_tensor_cores;
     int code = choose_places(made, options, error);
-    int64_t room = made->places ? made->count : CHUNK;
+    made->keeps_all = made->places || made->count <= KEPT_BYTES / (int64_t)sizeof *made->expected;
+    int64_t room = made->keeps_all ? fp8r_size_max(made->count, 1) : CHUNK;
     if (code == FP8R_EXIT_GOOD) {
         made->lines = fp8r_lines_create(matmul);
         made->expected = calloc((size_t)room, sizeof *made->expected);
@@ -176,7 +177,7 @@ static const struct fp8r_expectation *expect_chunk(struct fp8r_verifier *verifie
                                                    int64_t count)
 {
     if (verifier->is_kept) return verifier->expected + first;
-    struct fp8r_expectation *to = verifier->expected + (verifier->places ? first : 0);
+    struct fp8r_expectation *to = verifier->expected + (verifier->keeps_all ? first : 0);
     for (int64_t i = 0; i < count; i++) {
         struct fp8r_place place = place_at(verifier, first + i);
         to[i] = expect(verifier, &place);
@@ -241,6 +242,6 @@ void fp8r_verify(struct fp8r_verifier *verifier, const void *out, struct fp8r_ve
             judge(verifier, out, &place, &expected[i], verdict);
         }
     }
-    verifier->is_kept = verifier->places != NULL;
+    verifier->is_kept = verifier->keeps_all;
     verdict->is_good = verdict->wrong == 0;
 }
