@@ -33,7 +33,7 @@ struct fp8r_sampler {
     struct fp8r_random random;
     struct fp8r_contestant *contestants;
     int count, rounds;
-    int64_t timed_ns; /* all batches together, warm-up counted */
+    int64_t timed_ns; /* all that ran between two readings of the clock: warm-up and verified calls, too */
     struct fp8r_sample *samples; /* in the order they were taken */
     size_t sample_count, sample_capacity;
 };

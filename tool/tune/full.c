@@ -26,7 +26,7 @@ enum {
     CONFIRM_PAIRS_MOST = 120,
     CONFIRM_STEP = 15,
     RETRIES = 2,
-    PAUSE_SECONDS = 2
+    PAUSE_SECONDS = 1
 };
 
 /* Time for one problem's grid, a candidate: fast problems get more rounds for it. */
@@ -130,14 +130,13 @@ static int race(struct work *work, struct race_rules *rules, const char *problem
     return code == FP8R_EXIT_FAILED ? FP8R_EXIT_GOOD : code;
 }
 
-/* One problem of the grid, again after a pause where its times do not hold still. */
-static int measure_grid(struct work *work, int64_t m, struct fp8r_tool_error *error)
+/* One problem of the grid. Where its times do not hold still it stays open for another time, unless this is the last. */
+static int measure_grid(struct work *work, int64_t m, bool is_last, struct fp8r_tool_error *error)
 {
     struct full *full = work->full;
     fp8r_matmul member;
     char problem[FP8R_TEXT_BYTES];
     size_t index = 0;
-    bool steady = false;
     int code = member_of(work, m, &member, problem, error);
     struct race_rules rules = {.phase = SAMPLE_GRID,
                                .seed = full->seed + (uint64_t)m,
@@ -145,17 +144,15 @@ static int measure_grid(struct work *work, int64_t m, struct fp8r_tool_error *er
                                .rounds_most = GRID_ROUNDS_MOST,
                                .budget_us = grid_candidate_us * work->entrants.entrant_count,
                                .behind_factor = behind_factor};
-    for (int attempt = 0; attempt <= RETRIES && !steady && code == FP8R_EXIT_GOOD; attempt++) {
-        if (attempt > 0)
-            pause_a_little();
+    if (code == FP8R_EXIT_GOOD)
         code = race(work, &rules, problem, &member, &index, error);
-        if (code == FP8R_EXIT_GOOD)
-            steady = is_steady(work, &full->record->samples.cases[index]);
-    }
     if (code == FP8R_EXIT_UNMEASURED) /* nobody can run it: not a case */
         return FP8R_EXIT_GOOD;
-    full->measured += code == FP8R_EXIT_GOOD;
-    return code == FP8R_EXIT_GOOD ? record_done(full->record, index, !steady, error) : code;
+    bool steady = code == FP8R_EXIT_GOOD && is_steady(work, &full->record->samples.cases[index]);
+    if (code != FP8R_EXIT_GOOD || (!steady && !is_last))
+        return code;
+    full->measured++;
+    return record_done(full->record, index, !steady, error);
 }
 
 /* Between two measured M of different winners: a problem in their geometric middle, twice with different seeds. */
@@ -258,10 +255,12 @@ static void show(struct work *work, const char *phase, int64_t m)
     full->progress(full->user, &progress);
 }
 
-static int run_grid(struct work *work, struct fp8r_tool_error *error)
+/* Every problem of this shard's that is not finished, once. */
+static int run_grid_once(struct work *work, int attempt, struct fp8r_tool_error *error)
 {
     struct full *full = work->full;
     size_t own = 0;
+    bool has_paused = attempt == 0;
     int code = FP8R_EXIT_GOOD;
     for (size_t i = 0; i < work->family->m_count && code == FP8R_EXIT_GOOD; i++) {
         fp8r_matmul member;
@@ -274,13 +273,25 @@ static int run_grid(struct work *work, struct fp8r_tool_error *error)
         if (code != FP8R_EXIT_GOOD || (it && it->is_done))
             continue;
         if (is_over(full)) {
-            full->left++;
+            full->left += attempt == RETRIES;
             continue;
         }
-        show(work, "grid", work->family->ms[i]);
-        code = measure_grid(work, work->family->ms[i], error);
+        if (!has_paused)
+            pause_a_little();
+        has_paused = true;
+        show(work, attempt > 0 ? "grid, again" : "grid", work->family->ms[i]);
+        code = measure_grid(work, work->family->ms[i], attempt == RETRIES, error);
     }
     work->grid_done = own;
+    return code;
+}
+
+/* Problems whose times do not hold still are measured again after the others, and after a pause. */
+static int run_grid(struct work *work, struct fp8r_tool_error *error)
+{
+    int code = FP8R_EXIT_GOOD;
+    for (int attempt = 0; attempt <= RETRIES && code == FP8R_EXIT_GOOD; attempt++)
+        code = run_grid_once(work, attempt, error);
     return code;
 }
 
