@@ -108,7 +108,7 @@ expect_one_of() {
     [ "$code" -eq 0 ] || [ "$code" -eq 1 ] || fail "$last: exit code $code"
 }
 "$PROGRAM" tune --quick --family 512x512 --m 1,8 --out "$work/cpu.routes" >/dev/null 2>&1
-expect_one_of gate "$work/cpu.routes" --unseen 2 --budget 2s --json --seed 5 --markdown "$work/sum.md"
+expect_one_of gate "$work/cpu.routes" --unseen 2 --budget 6s --json --seed 5 --markdown "$work/sum.md"
 for key in counted mean_regret worst_regret worst_low above_margin drawn_again; do says "\"$key\": "; done
 says '"text": "Seed 5; N and K log-uniform 512\.\.32768.* drawn again\. Candidates'
 grep -q 'on unseen problems' "$work/sum.md" || fail "no summary of unseen problems"
