@@ -29,7 +29,7 @@ static double behind(double first_us, double warm_us, const double *samples_us, 
                                                      .rounds = rounds,
                                                      .samples = samples,
                                                      .sample_count = 2 * (size_t)rounds}};
-    return fp8r_contest_behind(&contest, 1, 3);
+    return fp8r_contest_behind(&contest, 1, fp8r_contest_best_us(&contest), 3);
 }
 
 static void one_disturbed_sample_drops_nobody(void **state)

@@ -103,13 +103,19 @@ static double least_us(const struct fp8r_contest *contest, int racer)
     return least;
 }
 
-double fp8r_contest_behind(const struct fp8r_contest *contest, int racer, double factor)
+double fp8r_contest_best_us(const struct fp8r_contest *contest)
 {
-    double best = INFINITY, own = least_us(contest, racer);
+    double best_us = INFINITY;
     for (int i = 0; i < contest->count; i++)
-        if (contest->racers[i].standing == FP8R_STANDING_RACING) best = fmin(best, least_us(contest, i));
+        if (contest->racers[i].standing == FP8R_STANDING_RACING) best_us = fmin(best_us, least_us(contest, i));
+    return best_us;
+}
+
+double fp8r_contest_behind(const struct fp8r_contest *contest, int racer, double best_us, double factor)
+{
+    double own_us = least_us(contest, racer);
     if (contest->sampler.rounds < SURE_ROUNDS) factor *= 2;
-    return own > factor * best ? own / best : 0;
+    return own_us > factor * best_us ? own_us / best_us : 0;
 }
 
 /* One call on given operands, for the device's own way of timing. */

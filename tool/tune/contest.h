@@ -54,10 +54,13 @@ int fp8r_contest_verify(struct fp8r_contest *contest, int racer, const struct fp
 int fp8r_contest_enter(struct fp8r_contest *contest, int racer, double enough_us,
                        struct fp8r_tool_error *error);
 
-/* How many times longer than the best a racer takes, where that is clearly more than `factor`; 0 otherwise. Judged by the
- * least that was seen of each (its one verified call, the end of its warm-up, its samples), since noise only makes longer:
- * one sample that the machine disturbed drops nobody. Before the third round there must be twice the distance. */
-double fp8r_contest_behind(const struct fp8r_contest *contest, int racer, double factor);
+/* The least time of all that race. Judged by the least that was seen of each (its one verified call, the end of its
+ * warm-up, its samples), since noise only makes longer: one sample that the machine disturbed drops nobody. */
+double fp8r_contest_best_us(const struct fp8r_contest *contest);
+
+/* How many times longer than that best a racer takes, by the same measure, where it is clearly more than `factor`; 0
+ * otherwise. Before the third round there must be twice the distance. */
+double fp8r_contest_behind(const struct fp8r_contest *contest, int racer, double best_us, double factor);
 
 /* Takes a racer out of further rounds. */
 __attribute__((format(printf, 4, 5))) void fp8r_contest_drop(struct fp8r_contest *contest, int racer,

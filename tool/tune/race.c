@@ -20,9 +20,10 @@ int fp8r_race_enter(const struct fp8r_race *race, struct fp8r_contest *contest, 
 
 static void drop_behind(const struct fp8r_race *race, struct fp8r_contest *contest)
 {
+    double best_us = fp8r_contest_best_us(contest); /* who is dropped is not the best */
     for (int i = 0; i < contest->count; i++) {
         if (i == race->keep || contest->racers[i].standing != FP8R_STANDING_RACING) continue;
-        double times = fp8r_contest_behind(contest, i, race->behind_factor);
+        double times = fp8r_contest_behind(contest, i, best_us, race->behind_factor);
         if (times > 0) fp8r_contest_drop(contest, i, FP8R_STANDING_BEHIND, "%.1fx behind", times);
     }
 }

@@ -157,12 +157,13 @@ static int record_round(struct race *race, struct fp8r_tool_error *error)
 static int drop_behind(struct race *race, struct fp8r_tool_error *error)
 {
     struct fp8r_contest *contest = &race->contest;
+    double best_us = fp8r_contest_best_us(contest); /* who is dropped is not the best */
     int code = FP8R_EXIT_GOOD;
     for (int i = 0; i < contest->count && code == FP8R_EXIT_GOOD; i++) {
         char why[64];
         if (is_kept(race, i) || contest->racers[i].standing != FP8R_STANDING_RACING)
             continue;
-        double times = fp8r_contest_behind(contest, i, race->rules->behind_factor);
+        double times = fp8r_contest_behind(contest, i, best_us, race->rules->behind_factor);
         if (!(times > 0))
             continue;
         snprintf(why, sizeof why, "%.1fx behind", times);

@@ -7,6 +7,7 @@
 #include <immintrin.h>
 
 #include "backend/cpu/avx512bf16_pairs.h"
+#include "backend/cpu/avx512_sums.h"
 #include "backend/cpu/epilogue_row.h"
 #include "backend/cpu/kernel.h"
 #include <fp8route/backend.h>
@@ -26,25 +27,9 @@ static void decode_b(const struct fp8r_cpu_tables *tables, const uint8_t *codes,
     bf16_pairs_b(tables, codes, stride, columns, count, panel, COLUMNS);
 }
 
-typedef __m512 vector;
 typedef __m512i elements;
 typedef int32_t element;
 enum { ELEMENT_CODES = 2 };
-
-ALWAYS_INLINE vector vector_zero(void)
-{
-    return _mm512_setzero_ps();
-}
-
-ALWAYS_INLINE vector vector_load(const float *from)
-{
-    return _mm512_load_ps(from);
-}
-
-ALWAYS_INLINE void vector_store(float *to, vector sums)
-{
-    _mm512_store_ps(to, sums);
-}
 
 ALWAYS_INLINE elements elements_load(const element *from)
 {
