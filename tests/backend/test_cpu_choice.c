@@ -12,7 +12,7 @@
 
 #include "backend/cpu/kernel.h"
 #include "base/compiler.h"
-#include "problem/problem.h"
+#include "support/problem_of.h"
 
 extern const fp8r_backend fp8r_backend_cpu;
 
@@ -31,15 +31,6 @@ static fp8r_device_facts processor(uint32_t features)
                                .cpu_features = features,
                                .l2_bytes = 1 << 20,
                                .last_level_bytes = 32 << 20};
-}
-
-static fp8r_problem problem_of(const char *text)
-{
-    fp8r_matmul matmul;
-    struct fp8r_product product;
-    assert_int_equal(fp8r_matmul_parse(text, &matmul), FP8R_OK);
-    assert_int_equal(fp8r_product_init(&matmul, FP8R_DATA_IGNORED, &product), FP8R_OK);
-    return product.problem;
 }
 
 static const char *picked(uint32_t features, const char *text)

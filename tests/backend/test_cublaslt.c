@@ -12,8 +12,8 @@
 
 #include "backend/cublaslt/cublaslt_configs.h"
 #include "base/reason.h"
-#include "problem/problem.h"
 #include "support/sample.h"
+#include "support/problem_of.h"
 
 extern const fp8r_backend fp8r_backend_cublaslt;
 
@@ -23,16 +23,6 @@ static const fp8r_device_facts hopper = {.struct_size = sizeof hopper,
                                          .arch = 90,
                                          .sm_count = 132,
                                          .driver = 13000};
-
-static fp8r_problem parse(const char *text)
-{
-    fp8r_matmul matmul;
-    struct fp8r_product product;
-    if (fp8r_matmul_parse(text, &matmul) != FP8R_OK ||
-        fp8r_product_init(&matmul, FP8R_DATA_IGNORED, &product) != FP8R_OK)
-        fail_msg("%s: %s", text, fp8r_last_error());
-    return product.problem;
-}
 
 static void rules_have_reasons(void **state)
 {
@@ -77,7 +67,7 @@ static void rules_have_reasons(void **state)
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         fp8r_device_facts device = hopper;
-        fp8r_problem problem = parse(lines[i].text);
+        fp8r_problem problem = problem_of(lines[i].text);
         fp8r_reason reason = {0};
         char sentence[256];
         device.arch = lines[i].arch;
@@ -100,7 +90,7 @@ static void devices_made_by_hand(void **state)
     void *prepared = NULL;
     for (int32_t index = -1; index <= 64; index += 65) {
         far.index = index;
-        fp8r_problem problem = parse("64x4096x4096");
+        fp8r_problem problem = problem_of("64x4096x4096");
         fp8r_reason reason = {0};
         for (int i = 0; row->configs[i]; i++)
             assert_true(row->supports(NULL, &far, &problem, i, &reason));
@@ -114,7 +104,7 @@ static void devices_made_by_hand(void **state)
 
 static int64_t horizon_at(const char *text, int64_t m)
 {
-    fp8r_problem problem = parse(text);
+    fp8r_problem problem = problem_of(text);
     problem.m = m;
     return fp8r_backend_cublaslt.horizon(NULL, &hopper, &problem);
 }
@@ -127,7 +117,7 @@ static void picks_by_m(void **state)
     static const char *const texts[] = {"2x4096x14336", "2x28672x5376", "2x512x512", "2x4096x14336:precise",
                                         "2x4096x4096:tensor"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        fp8r_problem problem = parse(texts[i]);
+        fp8r_problem problem = problem_of(texts[i]);
         int64_t last = 0;
         int config = 0;
         for (problem.m = 1; problem.m <= 5000; problem.m++) {
@@ -138,11 +128,11 @@ static void picks_by_m(void **state)
             assert_int_equal(row->pick(NULL, &hopper, &problem), config);
         }
     }
-    fp8r_problem problem = parse("1x4096x14336");
+    fp8r_problem problem = problem_of("1x4096x14336");
     assert_string_equal(row->configs[row->pick(NULL, &hopper, &problem)], "t64x8_c1x1_o1");
-    problem = parse("8192x28672x5376");
+    problem = problem_of("8192x28672x5376");
     assert_string_equal(row->configs[row->pick(NULL, &hopper, &problem)], "t128x128_c2x1_o1");
-    problem = parse("64x4096x14336:precise");
+    problem = problem_of("64x4096x14336:precise");
     assert_string_equal(row->configs[row->pick(NULL, &hopper, &problem)], "heuristic");
 }
 
@@ -224,7 +214,7 @@ static void tells_products_right(void **state)
 static void asks_with_what_the_problem_has(void **state)
 {
     (void)state;
-    fp8r_problem problem = parse("64x4096x4080");
+    fp8r_problem problem = problem_of("64x4096x4080");
     struct fp8r_cublaslt_product product;
     struct fp8r_cublaslt_choice choice;
     fp8r_reason reason = {0};
@@ -233,7 +223,7 @@ static void asks_with_what_the_problem_has(void **state)
                                    &reason));
     assert_int_equal(reason.code, FP8R_REASON_OTHER);
     assert_non_null(strstr(reason.subject, "no algorithm"));
-    problem = parse("64x4096x4096:align=32");
+    problem = problem_of("64x4096x4096:align=32");
     assert_true(fp8r_cublaslt_product_init(&library, &problem, &product));
     assert_true(fp8r_cublaslt_ask(&library, handle, &problem, FP8R_CUBLASLT_HEURISTIC, 80, &product, &choice,
                                   &reason));
@@ -247,7 +237,7 @@ static void asks_with_what_the_problem_has(void **state)
 static void names_algorithms_by_attributes(void **state)
 {
     (void)state;
-    fp8r_problem problem = parse("64x4096x4096");
+    fp8r_problem problem = problem_of("64x4096x4096");
     struct fp8r_cublaslt_product product;
     struct fp8r_cublaslt_choice choice;
     fp8r_reason reason = {0};

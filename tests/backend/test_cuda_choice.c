@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "backend/registry.h"
-#include "problem/problem.h"
+#include "support/problem_of.h"
 
 static struct fp8r_registry registry;
 
@@ -28,15 +28,6 @@ static const fp8r_backend *cuda(void)
     const struct fp8r_row *row = &registry.rows[fp8r_registry_find(&registry, "cuda", 4)];
     if (!row->is_built) skip();
     return &row->backend;
-}
-
-static fp8r_problem problem_of(const char *text)
-{
-    fp8r_matmul matmul;
-    struct fp8r_product product;
-    assert_int_equal(fp8r_matmul_parse(text, &matmul), FP8R_OK);
-    assert_int_equal(fp8r_product_init(&matmul, FP8R_DATA_IGNORED, &product), FP8R_OK);
-    return product.problem;
 }
 
 static const char *const families[] = {

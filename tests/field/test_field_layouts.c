@@ -10,22 +10,6 @@
 
 #include "support/rows.h"
 
-static struct rows rows;
-
-static int setup(void **state)
-{
-    (void)state;
-    rows_init(&rows, 2);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    rows_fini(&rows);
-    return 0;
-}
-
 /* A window of a larger buffer, one operand at a time. Padding of inputs is NaN, bytes of out's must stay. */
 static void b1_windows_of_larger_buffers(void **state)
 {
@@ -34,7 +18,7 @@ static void b1_windows_of_larger_buffers(void **state)
                                         "48x48x48:lda=64:fp32", "1x48x48:ldb=64:fp32",  "3x48x48:lda=64:ldb=64:ldo=64:bias"};
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        rows_check(&rows, texts[i]);
+        rows_check(&shared_rows, texts[i]);
 }
 
 /* Every order is taken, by every entry point, with the same values. */
@@ -48,7 +32,7 @@ static void b3_all_orders_of_a_and_b(void **state)
             for (int out = 0; out < 2; out++) {
                 char text[64];
                 snprintf(text, sizeof text, "%dx24x32%s%s", ms[m], orders[order], outs[out]);
-                rows_check(&rows, text);
+                rows_check(&shared_rows, text);
             }
 }
 
@@ -56,8 +40,8 @@ static void b3_all_orders_of_a_and_b(void **state)
 static void b5_a_slice_along_the_sequence(void **state)
 {
     (void)state;
-    rows_check(&rows, "2*5x24x64:ba=512:sa=row");
-    rows_check(&rows, "2*5x24x64:ba=512:bb=0:bo=192");
+    rows_check(&shared_rows, "2*5x24x64:ba=512:sa=row");
+    rows_check(&shared_rows, "2*5x24x64:ba=512:bb=0:bo=192");
 }
 
 static void b6_batches_in_their_own_strides(void **state)
@@ -66,7 +50,7 @@ static void b6_batches_in_their_own_strides(void **state)
                                         "3*16x24x32:ba=0:bo=384", "4*1x24x32:lda=32:ba=32:bo=24"};
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        rows_check(&rows, texts[i]);
+        rows_check(&shared_rows, texts[i]);
 }
 
 /* All scales are different powers of two: every element is exact, and a swapped or repeated scale shows (and would be
@@ -76,7 +60,7 @@ static void b8_every_row_and_column_has_its_own_scale(void **state)
     static const char *const texts[] = {"33x57x64", "33x57x64:fp32", "33x57x64:fp16:bias", "2*17x31x48:fp32", "1x300x64", "300x1x64"};
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        rows_check_exact(&rows, texts[i]);
+        rows_check_exact(&shared_rows, texts[i]);
 }
 
 /* Scales and bias that are windows or repeat themselves: strides of their own. */
@@ -91,7 +75,7 @@ static void b8_strided_scales(void **state)
         matmul.scale_b.col_stride = stride + 1;
         matmul.bias.col_stride = stride;
         assert_true(sample_init_matmul(&sample, &matmul, SAMPLE_EXACT, 3));
-        rows_run(&rows, &sample, "strided scales");
+        rows_run(&shared_rows, &sample, "strided scales");
         sample_fini(&sample);
     }
 }
@@ -110,7 +94,7 @@ static void f6_every_alignment_of_every_operand(void **state)
                 assert_true(sample_init(&sample, text, SAMPLE_EXACT, 11));
                 sample_unalign(&sample, (enum sample_operand)operand, (size_t)align);
                 snprintf(name, sizeof name, "%s, operand %d aligned to %d", text, operand, align);
-                rows_run(&rows, &sample, name);
+                rows_run(&shared_rows, &sample, name);
                 sample_fini(&sample);
             }
 }
@@ -127,7 +111,7 @@ static void f6_a_cached_plan_is_not_for_less_aligned_data(void **state)
             if (align < 256)
                 sample_unalign(&sample, SAMPLE_A, (size_t)align);
             sample_clear(&sample);
-            assert_int_equal(fp8r_scaled_mm(rows.contexts[0], &sample.matmul, NULL), FP8R_OK);
+            assert_int_equal(fp8r_scaled_mm(shared_rows.contexts[0], &sample.matmul, NULL), FP8R_OK);
             if (!sample_judge(&sample, 5, line, sizeof line))
                 fail_msg("align %d: %s", align, line);
             sample_fini(&sample);
@@ -146,5 +130,5 @@ int main(void)
         cmocka_unit_test(f6_every_alignment_of_every_operand),
         cmocka_unit_test(f6_a_cached_plan_is_not_for_less_aligned_data),
     };
-    return cmocka_run_group_tests_name("field reports B", tests, setup, teardown);
+    return cmocka_run_group_tests_name("field reports B", tests, shared_rows_setup, shared_rows_teardown);
 }

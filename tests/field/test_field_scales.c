@@ -10,32 +10,16 @@
 
 #include "support/rows.h"
 
-static struct rows rows;
-
-static int setup(void **state)
-{
-    (void)state;
-    rows_init(&rows, 2);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    rows_fini(&rows);
-    return 0;
-}
-
 /* A changed product must be refused by every entry point, the error naming `word`, with out as it was. */
 static void must_refuse(const fp8r_matmul *matmul, const struct sample *sample, const char *word)
 {
     fp8r_plan *plan = NULL;
     fp8r_explanation *explanation = NULL;
-    assert_int_equal(fp8r_scaled_mm(rows.contexts[0], matmul, NULL), FP8R_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(fp8r_scaled_mm(shared_rows.contexts[0], matmul, NULL), FP8R_ERROR_INVALID_ARGUMENT);
     if (!strstr(fp8r_last_error(), word))
         fail_msg("the error \"%s\" does not name %s", fp8r_last_error(), word);
-    assert_int_equal(fp8r_plan_create(rows.contexts[0], matmul, NULL, &plan), FP8R_ERROR_INVALID_ARGUMENT);
-    assert_int_equal(fp8r_explain(rows.contexts[0], matmul, &explanation), FP8R_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(fp8r_plan_create(shared_rows.contexts[0], matmul, NULL, &plan), FP8R_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(fp8r_explain(shared_rows.contexts[0], matmul, &explanation), FP8R_ERROR_INVALID_ARGUMENT);
     assert_true(!plan && !explanation);
     for (size_t i = 0; i < sample->blocks[SAMPLE_OUT].size_bytes; i++)
         assert_int_equal(sample->blocks[SAMPLE_OUT].memory[i], 0xFF);
@@ -71,7 +55,7 @@ static void c3_all_one_element_scales_are_the_same(void **state)
             scales[i]->row_stride = chosen[i][1];
             scales[i]->col_stride = chosen[i][2];
         }
-        rows_run(&rows, &sample, "one-element scales");
+        rows_run(&shared_rows, &sample, "one-element scales");
         if (form == 0)
             memcpy(first, sample.matmul.out.data, sizeof first);
         assert_memory_equal(first, sample.matmul.out.data, sizeof first);
@@ -105,7 +89,7 @@ static void c6_a_scale_without_data_is_refused(void **state)
     assert_true(sample_init(&sample, "4x8x16:tensor", SAMPLE_EXACT, 1));
     fp8r_matmul matmul = sample.matmul;
     matmul.scale_a.data = NULL;
-    assert_int_equal(fp8r_scaled_mm(rows.contexts[0], &matmul, NULL), FP8R_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(fp8r_scaled_mm(shared_rows.contexts[0], &matmul, NULL), FP8R_ERROR_INVALID_ARGUMENT);
     assert_non_null(strstr(fp8r_last_error(), "scale_a"));
     matmul = sample.matmul;
     matmul.scale_b.dtype = FP8R_DTYPE_NONE; /* data without a type: meant, or forgotten? */
@@ -122,7 +106,7 @@ static void c7_every_bias_with_every_out(void **state)
             for (int m = 1; m <= 19; m += 9) {
                 char text[64];
                 snprintf(text, sizeof text, "%dx40x48:%s%s%s", m, types[out], bias < 3 ? ":bias=" : "", bias < 3 ? types[bias] : "");
-                rows_check(&rows, text);
+                rows_check(&shared_rows, text);
             }
 }
 
@@ -137,7 +121,7 @@ static void c8_bias_at_any_m_and_address(void **state)
             snprintf(text, sizeof text, "%dx640x614:fp16:bias", ms[i]);
             assert_true(sample_init(&sample, text, SAMPLE_EXACT, 5));
             sample_unalign(&sample, SAMPLE_BIAS, align);
-            rows_run(&rows, &sample, text);
+            rows_run(&shared_rows, &sample, text);
             sample_fini(&sample);
         }
 }
@@ -157,7 +141,7 @@ static void c11_scales_that_are_no_powers_of_two(void **state)
         for (int i = 0; i < 24; i++)
             ((float *)sample.matmul.scale_b.data)[i] = values[(i + 2) % 5];
         assert_true(sample_solve(&sample));
-        rows_run(&rows, &sample, text);
+        rows_run(&shared_rows, &sample, text);
         sample_fini(&sample);
     }
 }
@@ -173,5 +157,5 @@ int main(void)
         cmocka_unit_test(c8_bias_at_any_m_and_address),
         cmocka_unit_test(c11_scales_that_are_no_powers_of_two),
     };
-    return cmocka_run_group_tests_name("field reports C", tests, setup, teardown);
+    return cmocka_run_group_tests_name("field reports C", tests, shared_rows_setup, shared_rows_teardown);
 }

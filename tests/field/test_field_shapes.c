@@ -11,26 +11,10 @@
 
 #include "support/rows.h"
 
-static struct rows rows;
-
-static int setup(void **state)
-{
-    (void)state;
-    rows_init(&rows, 2);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    rows_fini(&rows);
-    return 0;
-}
-
 static void check_all(const char *const *texts, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        rows_check_exact(&rows, texts[i]);
+        rows_check_exact(&shared_rows, texts[i]);
 }
 #define CHECK_ALL(texts) check_all(texts, sizeof texts / sizeof *(texts))
 
@@ -42,7 +26,7 @@ static void check_grid(const int *ms, int m_count, const int *ns, int n_count, c
             for (int k = 0; k < k_count; k++) {
                 char text[64];
                 snprintf(text, sizeof text, "%dx%dx%d%s", ms[m], ns[n], ks[k], options);
-                rows_check_exact(&rows, text);
+                rows_check_exact(&shared_rows, text);
             }
 }
 #define COUNT(list) (int)(sizeof list / sizeof *(list))
@@ -66,7 +50,7 @@ static void a1_empty_products_need_no_data(void **state)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         fp8r_matmul matmul;
         assert_int_equal(fp8r_matmul_parse(texts[i], &matmul), FP8R_OK);
-        assert_int_equal(fp8r_scaled_mm(rows.contexts[0], &matmul, NULL), FP8R_OK);
+        assert_int_equal(fp8r_scaled_mm(shared_rows.contexts[0], &matmul, NULL), FP8R_OK);
     }
 }
 
@@ -131,5 +115,5 @@ int main(void)
         cmocka_unit_test(a8_long_sums),
         cmocka_unit_test(a9_multiples_of_small_tiles),
     };
-    return cmocka_run_group_tests_name("field reports A", tests, setup, teardown);
+    return cmocka_run_group_tests_name("field reports A", tests, shared_rows_setup, shared_rows_teardown);
 }

@@ -14,22 +14,6 @@
 #include "support/rows.h"
 #include "support/slow.h"
 
-static struct rows rows;
-
-static int setup(void **state)
-{
-    (void)state;
-    rows_init(&rows, 2);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    rows_fini(&rows);
-    return 0;
-}
-
 static void make(struct sample *sample, const char *text)
 {
     if (!sample_init(sample, text, SAMPLE_EXACT, 9))
@@ -47,7 +31,7 @@ static void fill(fp8r_matrix *matrix, uint8_t (*code)(int64_t row, int64_t col))
 static void solve_and_run(struct sample *sample, const char *name)
 {
     assert_true(sample_solve(sample));
-    rows_run(&rows, sample, name);
+    rows_run(&shared_rows, sample, name);
     sample_fini(sample);
 }
 
@@ -194,7 +178,7 @@ static void d11_nothing_stale_is_read(void **state)
     static const char *const texts[] = {"16x64x96", "16x64x96:a=bf16"};
     char line[160];
     (void)state;
-    for (int which = 0; which < rows.count; which++)
+    for (int which = 0; which < shared_rows.count; which++)
         for (int i = 0; i < 2; i++) {
             struct sample poison;
             make(&poison, texts[i]);
@@ -206,10 +190,10 @@ static void d11_nothing_stale_is_read(void **state)
                 snprintf(text, sizeof text, "%dx64x96%s", m, i ? ":a=bf16" : "");
                 make(&clean, text);
                 sample_clear(&clean);
-                assert_int_equal(fp8r_scaled_mm(rows.contexts[which], &poison.matmul, NULL), FP8R_OK);
-                assert_int_equal(fp8r_scaled_mm(rows.contexts[which], &clean.matmul, NULL), FP8R_OK);
+                assert_int_equal(fp8r_scaled_mm(shared_rows.contexts[which], &poison.matmul, NULL), FP8R_OK);
+                assert_int_equal(fp8r_scaled_mm(shared_rows.contexts[which], &clean.matmul, NULL), FP8R_OK);
                 if (!sample_judge(&clean, m, line, sizeof line))
-                    fail_msg("%s (%s): %s", text, rows.features[which], line);
+                    fail_msg("%s (%s): %s", text, shared_rows.features[which], line);
                 sample_fini(&clean);
             }
             sample_fini(&poison);
@@ -224,7 +208,7 @@ static void d12_every_element_is_written(void **state)
     for (size_t i = 0; i < sizeof ms / sizeof *ms; i++) {
         char text[64];
         snprintf(text, sizeof text, "%dx%dx50:ldo=128:bias=fp32", ms[i], 90 - ms[i]);
-        rows_check_exact(&rows, text);
+        rows_check_exact(&shared_rows, text);
     }
 }
 
@@ -277,5 +261,5 @@ int main(void)
         cmocka_unit_test(d12_every_element_is_written),
         cmocka_unit_test(d13_the_bias_is_added_before_rounding),
     };
-    return cmocka_run_group_tests_name("field reports D", tests, setup, teardown);
+    return cmocka_run_group_tests_name("field reports D", tests, shared_rows_setup, shared_rows_teardown);
 }

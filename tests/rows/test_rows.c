@@ -10,22 +10,6 @@
 
 #include "support/rows.h"
 
-static struct rows rows;
-
-static int setup(void **state)
-{
-    (void)state;
-    rows_init(&rows, 2);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    rows_fini(&rows);
-    return 0;
-}
-
 static void run_list(const char *path)
 {
     char line[256];
@@ -38,12 +22,12 @@ static void run_list(const char *path)
         line[strcspn(line, " ")] = '\0';
         if (!line[0])
             continue;
-        rows_check(&rows, line);
+        rows_check(&shared_rows, line);
         cases++;
     }
     (void)fclose(file);
     assert_true(cases > 10);
-    print_message("%s: %d cases, %ld products so far\n", path, cases, rows.runs);
+    print_message("%s: %d cases, %ld products so far\n", path, cases, shared_rows.runs);
 }
 
 static void odd_shapes(void **state)
@@ -71,5 +55,5 @@ int main(void)
         cmocka_unit_test(layouts),
         cmocka_unit_test(types_and_scales),
     };
-    return cmocka_run_group_tests_name("rows", tests, setup, teardown);
+    return cmocka_run_group_tests_name("rows", tests, shared_rows_setup, shared_rows_teardown);
 }

@@ -63,6 +63,22 @@ void rows_fini(struct rows *rows)
     rows->count = 0;
 }
 
+struct rows shared_rows;
+
+int shared_rows_setup(void **state)
+{
+    (void)state;
+    rows_init(&shared_rows, 2);
+    return 0;
+}
+
+int shared_rows_teardown(void **state)
+{
+    (void)state;
+    rows_fini(&shared_rows);
+    return 0;
+}
+
 /* One plan, run at M and below. */
 static void run_plan(struct rows *rows, fp8r_plan *plan, struct sample *sample, const char *name, const char *label)
 {

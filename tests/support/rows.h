@@ -19,6 +19,11 @@ struct rows {
 void rows_init(struct rows *rows, int threads);
 void rows_fini(struct rows *rows);
 
+/* A group's fixture: one set on two threads for all its tests. */
+extern struct rows shared_rows;
+int shared_rows_setup(void **state);
+int shared_rows_teardown(void **state);
+
 /* All rows on the sample, at M and at some smaller m. Fails the running test on the first fault. `name` for messages. */
 void rows_run(struct rows *rows, struct sample *sample, const char *name);
 

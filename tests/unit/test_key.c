@@ -8,16 +8,13 @@
 #include <string.h>
 
 #include "problem/grammar.h"
+#include "support/problem_of.h"
 
 static struct fp8r_key key_of(const char *text)
 {
-    fp8r_matmul matmul;
-    struct fp8r_product product;
+    const fp8r_problem problem = problem_of(text);
     struct fp8r_key key;
-    if (fp8r_matmul_parse(text, &matmul) != FP8R_OK)
-        fail_msg("%s: %s", text, fp8r_last_error());
-    assert_int_equal(fp8r_product_init(&matmul, FP8R_DATA_IGNORED, &product), FP8R_OK);
-    fp8r_key_init(&product.problem, FP8R_MODE_EAGER, &key);
+    fp8r_key_init(&problem, FP8R_MODE_EAGER, &key);
     return key;
 }
 

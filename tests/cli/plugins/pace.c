@@ -6,12 +6,12 @@
  *   PACE_FAULT                      of the rival: "ulp" (one element is the next value), "wrong" (one is
  * twice as large), "number" (0 where NaN belongs), "hole" (one element is not written)
  * SPDX-License-Identifier: Apache-2.0 */
-#include <fp8route/backend.h>
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "loops.h"
 
 enum { NONE, ULP, WRONG, NUMBER, HOLE };
 
@@ -21,7 +21,6 @@ struct pace {
 };
 
 static struct pace paces[2];
-static float values[256]; /* of the codes; filled when the list is asked for, before anything runs */
 
 static int64_t now_ns(void)
 {
@@ -30,29 +29,9 @@ static int64_t now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-static float from_e4m3(int code)
-{
-    int exponent = code >> 3 & 15, mantissa = code & 7;
-    float size = exponent ? ldexpf((float)(8 + mantissa), exponent - 10) : ldexpf((float)mantissa, -9);
-    if ((code & 0x7F) == 0x7F) return NAN;
-    return code & 0x80 ? -size : size;
-}
-
-static float scale_at(const float *scale, const fp8r_operand *operand, int64_t batch, int64_t row,
-                      int64_t col)
-{
-    int64_t at = batch * operand->batch_stride + row * operand->row_stride + col * operand->col_stride;
-    return scale ? scale[at] : 1.0f;
-}
-
 static float element(const fp8r_problem *p, const fp8r_pointers *at, int64_t batch, int64_t row, int64_t col)
 {
-    const uint8_t *a = (const uint8_t *)at->a + batch * p->a.batch_stride + row * p->a.row_stride;
-    const uint8_t *b = (const uint8_t *)at->b + batch * p->b.batch_stride + col * p->b.col_stride;
-    double sum = 0;
-    for (int64_t k = 0; k < p->k; k++)
-        sum += (double)values[a[k * p->a.col_stride]] * (double)values[b[k * p->b.row_stride]];
-    float result = (float)sum * scale_at(at->scale_b, &p->scale_b, batch, 0, col);
+    float result = (float)dot(p, at, batch, row, col, p->k) * scale_at(at->scale_b, &p->scale_b, batch, 0, col);
     return result * scale_at(at->scale_a, &p->scale_a, batch, row, 0);
 }
 
@@ -84,8 +63,8 @@ static fp8r_status run(void *user, const fp8r_services *services, const void *st
     for (int64_t i = 0; i < p->batch; i++)
         for (int64_t r = 0; r < p->m; r++)
             for (int64_t c = 0; c < p->n; c++)
-                store(p, at->out, i * p->out.batch_stride + r * p->out.row_stride + c * p->out.col_stride,
-                      element(p, at, i, r, c), pace->fault, i == 0 && r == 0 && c == 1);
+                store(p, at->out, out_index(p, i, r, c), element(p, at, i, r, c), pace->fault,
+                      i == 0 && r == 0 && c == 1);
     while (now_ns() - start_ns < pace->least_ns) {
     }
     return FP8R_OK;
@@ -138,8 +117,7 @@ const fp8r_backend *const *fp8r_backends(void);
 const fp8r_backend *const *fp8r_backends(void)
 {
     static const fp8r_backend *const list[] = {&steady, &rival, NULL};
-    for (int code = 0; code < 256; code++)
-        values[code] = from_e4m3(code);
+    fill_values();
     paces[0] = (struct pace){.least_ns = least_of("PACE_STEADY_US")};
     paces[1] = (struct pace){.least_ns = least_of("PACE_RIVAL_US"), .fault = fault_of(getenv("PACE_FAULT"))};
     return list;

@@ -1,49 +1,21 @@
 /* Outside backends whose speeds are known: plain loops, then a sleep up to a set time, so that tests know
  * what an audit or a fit must find. `brisk` is right for few rows, `steady` for many, `rushed` computes wrong
  * values at once. SPDX-License-Identifier: Apache-2.0 */
-#include <fp8route/backend.h>
-
 #include <string.h>
 #include <time.h>
+
+#include "loops.h"
 
 /* Where the loops themselves take long, everything does, so that they never show. */
 enum { FEW_ROWS = 16, LARGE = 1 << 18, LARGER = 4 };
 
-static float from_e4m3(uint8_t code)
-{
-    int exponent = code >> 3 & 15, mantissa = code & 7;
-    if ((code & 0x7F) == 0x7F) return __builtin_nanf("");
-    float value = exponent == 0 ? (float)mantissa / 8 / 64 : 1 + (float)mantissa / 8;
-    for (; exponent > 7; exponent--)
-        value *= 2;
-    for (; exponent > 0 && exponent < 7; exponent++)
-        value /= 2;
-    return code & 0x80 ? -value : value;
-}
-
-static uint16_t to_bf16(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return (uint16_t)(bits >> 16 | 0x40u);
-    return (uint16_t)((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
-}
-
-static float values[256]; /* of the codes; filled when the list is asked for */
-
 static void multiply(const fp8r_problem *p, const fp8r_pointers *at)
 {
-    const uint8_t *a = at->a, *b = at->b;
-    const float *scale_a = at->scale_a, *scale_b = at->scale_b;
     for (int64_t row = 0; row < p->m; row++)
         for (int64_t col = 0; col < p->n; col++) {
-            float sum = 0;
-            for (int64_t k = 0; k < p->k; k++)
-                sum += values[a[row * p->a.row_stride + k * p->a.col_stride]] *
-                       values[b[k * p->b.row_stride + col * p->b.col_stride]];
-            sum *= scale_b ? scale_b[col * p->scale_b.col_stride] : 1;
-            sum *= scale_a ? scale_a[row * p->scale_a.row_stride] : 1;
-            ((uint16_t *)at->out)[row * p->out.row_stride + col * p->out.col_stride] = to_bf16(sum);
+            float result = (float)dot(p, at, 0, row, col, p->k) * scale_at(at->scale_b, &p->scale_b, 0, 0, col);
+            result *= scale_at(at->scale_a, &p->scale_a, 0, row, 0);
+            ((uint16_t *)at->out)[out_index(p, 0, row, col)] = to_bf16(result);
         }
 }
 
@@ -136,7 +108,6 @@ const fp8r_backend *const *fp8r_backends(void)
 {
     static const fp8r_backend *const list[] = {&backends[0], &backends[1], NULL};
     static const fp8r_backend *const with_rushed[] = {&backends[0], &backends[1], &rushed, NULL};
-    for (int code = 0; code < 256; code++)
-        values[code] = from_e4m3((uint8_t)code);
+    fill_values();
     return WITH_RUSHED ? with_rushed : list;
 }

@@ -1,9 +1,9 @@
 /* An outside backend: plain loops over e4m3, and for each FAULT the same with one promise of the contract
  * broken. Built once a fault. SPDX-License-Identifier: Apache-2.0 */
-#include <fp8route/backend.h>
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "loops.h"
 
 enum {
     NONE,
@@ -29,57 +29,12 @@ enum {
 #define FAULT NONE
 #endif
 
-static float from_e4m3(uint8_t code)
-{
-    int exponent = code >> 3 & 15, mantissa = code & 7;
-    if ((code & 0x7F) == 0x7F) {
-        uint32_t bits = 0x7FC00000u;
-        float nan;
-        memcpy(&nan, &bits, sizeof nan);
-        return nan;
-    }
-    float value = exponent == 0 ? (float)mantissa / 8 / 64 : 1 + (float)mantissa / 8;
-    for (; exponent > 7; exponent--)
-        value *= 2;
-    for (; exponent > 0 && exponent < 7; exponent++)
-        value /= 2;
-    return code & 0x80 ? -value : value;
-}
-
-static uint16_t to_bf16(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return (uint16_t)(bits >> 16 | 0x40u);
-    return (uint16_t)((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
-}
-
-static float values[256]; /* of the codes; filled when the list is asked for, before anything runs */
-
-/* 1 where the operand is absent. */
-static float scale_at(const float *scale, const fp8r_operand *operand, int64_t batch, int64_t row,
-                      int64_t col)
-{
-    int64_t at = batch * operand->batch_stride + row * operand->row_stride + col * operand->col_stride;
-    return scale ? scale[at] : 1.0f;
-}
-
-static double dot(const fp8r_problem *p, const fp8r_pointers *at, int64_t batch, int64_t row, int64_t col)
-{
-    const uint8_t *a = (const uint8_t *)at->a + batch * p->a.batch_stride + row * p->a.row_stride;
-    const uint8_t *b = (const uint8_t *)at->b + batch * p->b.batch_stride + col * p->b.col_stride;
-    int64_t k_end = FAULT == DROPPED_TERM && p->k > 1 ? p->k - 1 : p->k;
-    double sum = 0;
-    for (int64_t k = 0; k < k_end; k++)
-        sum += (double)values[a[k * p->a.col_stride]] * (double)values[b[k * p->b.row_stride]];
-    return sum;
-}
-
 static float element(const fp8r_problem *p, const fp8r_pointers *at, int64_t batch, int64_t row, int64_t col)
 {
     int64_t scaled_col = FAULT == SWAPPED_SCALES && p->n > 1 && col < 2 ? 1 - col : col;
-    float result =
-        (float)dot(p, at, batch, row, col) * scale_at(at->scale_b, &p->scale_b, batch, 0, scaled_col);
+    int64_t k_end = FAULT == DROPPED_TERM && p->k > 1 ? p->k - 1 : p->k;
+    float result = (float)dot(p, at, batch, row, col, k_end);
+    result = result * scale_at(at->scale_b, &p->scale_b, batch, 0, scaled_col);
     result = result * scale_at(at->scale_a, &p->scale_a, batch, row, 0);
     return at->bias ? result + scale_at(at->bias, &p->bias, batch, 0, col) : result;
 }
@@ -119,8 +74,7 @@ static fp8r_status run(void *user, const fp8r_services *services, const void *st
                 float value = element(p, at, i, r, c);
                 if (FAULT == LYING_CLASS && config == 1) value *= 1.01f;
                 if (FAULT == MISSING_ELEMENT && r == 16 && c == 15) continue;
-                store(p, at->out, i * p->out.batch_stride + r * p->out.row_stride + c * p->out.col_stride,
-                      value);
+                store(p, at->out, out_index(p, i, r, c), value);
             }
         }
     }
@@ -193,7 +147,6 @@ const fp8r_backend *const *fp8r_backends(void);
 const fp8r_backend *const *fp8r_backends(void)
 {
     static const fp8r_backend *const list[] = {&backend, NULL};
-    for (int code = 0; code < 256; code++)
-        values[code] = from_e4m3((uint8_t)code);
+    fill_values();
     return list;
 }
