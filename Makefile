@@ -5,6 +5,8 @@ DESTDIR ?=
 BUILD ?= build
 WERROR ?= OFF
 FUZZ_SECONDS ?= 10
+# test-python runs with this one; it needs pytest, and torch or most of it is skipped.
+PYTHON ?= python3
 CTEST = ctest --output-on-failure -j $$(nproc)
 # CUDA=OFF builds without the GPU rows; their kernels take some minutes. The checks that build anew leave them out.
 CUDA ?= $(if $(shell scripts/cuda_compiler),ON,OFF)
@@ -14,7 +16,7 @@ CONFIGURE = $(CONFIGURE_HOST) $(if $(filter ON,$(CUDA)),-DFP8R_CUDA=ON -DCMAKE_C
 # Without cmocka everything but the tests is built.
 tests_if_possible = $$(pkg-config --exists cmocka && echo ON || echo OFF)
 
-.PHONY: build demo test test-full test-gpu bench install check-asan check-tsan check-includes check-abi abi-baseline fuzz \
+.PHONY: build demo test test-full test-gpu test-python bench install check-asan check-tsan check-includes check-abi abi-baseline fuzz \
 	fuzz-coverage fuzz-planted test-aarch64 clean help
 
 build:
@@ -42,6 +44,10 @@ test-gpu:
 	$(CONFIGURE) -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DFP8R_CUDA=ON -DFP8R_TESTS=ON
 	cmake --build $(BUILD)
 	cd $(BUILD) && ctest --output-on-failure -L gpu
+
+# The Python package. A test that needs what is not here (torch, a GPU) says so.
+test-python: build
+	FP8ROUTE_PYTHON=$(PYTHON) scripts/test_python
 
 bench: build
 	cmake --build $(BUILD) --target bench
@@ -100,6 +106,7 @@ help:
 	@echo 'make demo          build, tune a few real layers, show what is chosen and why, draw a report'
 	@echo 'make test          build and run the tests;  make test-full: the slow ones, too'
 	@echo 'make test-gpu      the tests that need a GPU (nvcc 13 or later)'
+	@echo 'make test-python   the Python package, with PYTHON=python3'
 	@echo 'make bench         measure every bar of the CPU backends'
 	@echo 'make install       PREFIX=/usr/local DESTDIR='
 	@echo 'make check-asan    tests under the address and undefined-behaviour sanitizers'

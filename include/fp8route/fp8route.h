@@ -2,7 +2,7 @@
  *
  *     out[b,m,n] = round( (sum_k a[b,m,k] * b[b,k,n]) * scale_b[n] * scale_a[m] + bias[n] )
  *
- * Sections: statuses, matrices and products, contexts, plain products, plans, explanations, quantising, text.
+ * Sections: statuses, matrices and products, contexts, plain products, plans, explanations, quantising, arrays, text.
  *
  * Rules that hold everywhere:
  *  - Every size is a 64-bit count of elements and every stride is in elements.
@@ -283,6 +283,46 @@ FP8R_API FP8R_NODISCARD fp8r_status fp8r_quantize(fp8r_context *context, const f
 /* out = round(in * scale), in e4m3 or e5m2, out bf16, fp16 or fp32, scale as above (NULL or NONE = 1). */
 FP8R_API FP8R_NODISCARD fp8r_status fp8r_dequantize(fp8r_context *context, const fp8r_matrix *in,
                                                     const fp8r_matrix *scale, const fp8r_matrix *out, void *stream);
+
+/* ---- Arrays ------------------------------------------------------------------------------------------------------ */
+
+/* An array as frameworks have it: `rank` extents and strides (in elements). All zero = absent. */
+typedef struct fp8r_array {
+    void *data;
+    const int64_t *extents, *strides;
+    int32_t dtype, rank;
+} fp8r_array;
+
+enum {
+    FP8R_FORM_PLAIN = 0,  /* a [..., K]: the leading dimensions are M together   b [K, N] */
+    FP8R_FORM_LINEAR = 1, /* the same with b [N, K], as layers keep their weights */
+    FP8R_FORM_BATCHED = 2 /* a [B, M, K]   b [B, K, N] */
+};
+
+/* A product in arrays. Any scale may have one element, whatever its rank; else
+ *   scale_a  one a row of a: a's leading extents, or [M], with or without a last 1    batched: [B|1, M|1, 1]
+ *   scale_b  [N] or [1, N]; LINEAR: [N, 1], too                                       batched: [B|1, 1, N|1]
+ *   bias     [N] or [1, N]                                                            batched: [N] or [B|1, 1, N]
+ *   out      a's leading extents and N; extents NULL = not there yet: packed */
+typedef struct fp8r_arrays {
+    size_t struct_size;
+    fp8r_array a, b, out, scale_a, scale_b, bias;
+    int32_t form, accumulation, numerics; /* FP8R_FORM_*, FP8R_ACCUMULATE_*, FP8R_NUMERICS_* */
+    uint32_t flags;                       /* FP8R_WEIGHTS_STATIC */
+} fp8r_arrays;
+
+/* Makes a product of arrays and checks it as scaled_mm would, but for the pointers, which may be NULL.
+ * Errors: INVALID_ARGUMENT; UNSUPPORTED where leading dimensions are not at one stride, so that the array last_error
+ * names has to be copied first. */
+FP8R_API FP8R_NODISCARD fp8r_status fp8r_matmul_from_arrays(const fp8r_arrays *arrays, fp8r_matmul *matmul);
+
+/* The same for fp8r_quantize. in and out [..., C], the leading dimensions are R together; scale has one element, or one a
+ * row (in's leading extents, or [R], with or without a last 1), or, where in is a matrix, one a column: [1, C].
+ * Errors as above. */
+FP8R_API FP8R_NODISCARD fp8r_status fp8r_quantize_from_arrays(const fp8r_array *in, const fp8r_array *out,
+                                                              const fp8r_array *scale, int32_t scaling,
+                                                              fp8r_matrix *in_matrix, fp8r_matrix *out_matrix,
+                                                              fp8r_matrix *scale_matrix);
 
 /* ---- Text -------------------------------------------------------------------------------------------------------- */
 

@@ -49,8 +49,8 @@ static bool is_empty(const fp8r_matrix *matrix)
 }
 
 /* What both ways share, once the types are known to be right. */
-static fp8r_status check(const fp8r_matrix *in, const fp8r_matrix *scale, const fp8r_matrix *out, bool scale_is_written,
-                         struct fp8r_conversion *conversion)
+static fp8r_status check_shapes(const fp8r_matrix *in, const fp8r_matrix *scale, const fp8r_matrix *out,
+                                bool scale_is_written, struct fp8r_conversion *conversion)
 {
     bool has_scale = scale && scale->dtype != FP8R_DTYPE_NONE;
     FP8R_TRY(fp8r_matrix_check("in", in));
@@ -67,11 +67,18 @@ static fp8r_status check(const fp8r_matrix *in, const fp8r_matrix *scale, const 
     normalise_scale(&conversion->scale);
     if (is_empty(in))
         return FP8R_OK;
+    FP8R_TRY(fp8r_matrix_check_written("out", out));
+    return scale_is_written ? fp8r_matrix_check_written("scale", scale) : FP8R_OK;
+}
+
+static fp8r_status check_data(const fp8r_matrix *in, const fp8r_matrix *scale, const fp8r_matrix *out,
+                              bool scale_is_written)
+{
+    bool has_scale = scale && scale->dtype != FP8R_DTYPE_NONE;
+    if (is_empty(in))
+        return FP8R_OK;
     if (!in->data || !out->data || (has_scale && !scale->data))
         return INVALID("%s.data is NULL", !in->data ? "in" : !out->data ? "out" : "scale");
-    FP8R_TRY(fp8r_matrix_check_written("out", out));
-    if (scale_is_written)
-        FP8R_TRY(fp8r_matrix_check_written("scale", scale));
     if (overlap(out, in) || (has_scale && overlap(out, scale)))
         return INVALID("out overlaps %s in memory", overlap(out, in) ? "in" : "scale");
     if (scale_is_written && overlap(scale, in))
@@ -79,8 +86,8 @@ static fp8r_status check(const fp8r_matrix *in, const fp8r_matrix *scale, const 
     return FP8R_OK;
 }
 
-fp8r_status fp8r_quantize_check(const fp8r_matrix *in, const fp8r_matrix *out, const fp8r_matrix *scale,
-                                int32_t scaling, struct fp8r_conversion *conversion)
+fp8r_status fp8r_quantize_check_shapes(const fp8r_matrix *in, const fp8r_matrix *out, const fp8r_matrix *scale,
+                                       int32_t scaling, struct fp8r_conversion *conversion)
 {
     if (!in || !out || !scale)
         return INVALID("%s is NULL", !in ? "in" : !out ? "out" : "scale");
@@ -92,7 +99,14 @@ fp8r_status fp8r_quantize_check(const fp8r_matrix *in, const fp8r_matrix *out, c
         return INVALID("scaling is %d: it must be FP8R_SCALING_COMPUTE or FP8R_SCALING_GIVEN", (int)scaling);
     if (scale->dtype == FP8R_DTYPE_NONE)
         return INVALID("scale.dtype is none: it must be fp32");
-    return check(in, scale, out, scaling == FP8R_SCALING_COMPUTE, conversion);
+    return check_shapes(in, scale, out, scaling == FP8R_SCALING_COMPUTE, conversion);
+}
+
+fp8r_status fp8r_quantize_check(const fp8r_matrix *in, const fp8r_matrix *out, const fp8r_matrix *scale,
+                                int32_t scaling, struct fp8r_conversion *conversion)
+{
+    FP8R_TRY(fp8r_quantize_check_shapes(in, out, scale, scaling, conversion));
+    return check_data(in, scale, out, scaling == FP8R_SCALING_COMPUTE);
 }
 
 fp8r_status fp8r_dequantize_check(const fp8r_matrix *in, const fp8r_matrix *scale, const fp8r_matrix *out,
@@ -104,5 +118,6 @@ fp8r_status fp8r_dequantize_check(const fp8r_matrix *in, const fp8r_matrix *scal
         return INVALID("in.dtype is %s: it must be e4m3 or e5m2", fp8r_dtype_name(in->dtype));
     if (!fp8r_dtype_is_wide(out->dtype))
         return INVALID("out.dtype is %s: it must be bf16, fp16 or fp32", fp8r_dtype_name(out->dtype));
-    return check(in, scale, out, false, conversion);
+    FP8R_TRY(check_shapes(in, scale, out, false, conversion));
+    return check_data(in, scale, out, false);
 }

@@ -14,6 +14,10 @@ struct fp8r_conversion {
 fp8r_status fp8r_quantize_check(const fp8r_matrix *in, const fp8r_matrix *out, const fp8r_matrix *scale,
                                 int32_t scaling, struct fp8r_conversion *conversion);
 
+/* The same without a look at the data pointers. */
+fp8r_status fp8r_quantize_check_shapes(const fp8r_matrix *in, const fp8r_matrix *out, const fp8r_matrix *scale,
+                                       int32_t scaling, struct fp8r_conversion *conversion);
+
 /* in fp8, out wide, scale fp32, NONE or NULL. */
 fp8r_status fp8r_dequantize_check(const fp8r_matrix *in, const fp8r_matrix *scale, const fp8r_matrix *out,
                                   struct fp8r_conversion *conversion);

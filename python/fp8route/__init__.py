@@ -1,0 +1,11 @@
+"""fp8route: FP8 matrix multiplication, each product sent to the implementation measured fastest on this machine.
+
+This package needs the C library only. `fp8route.torch` holds the PyTorch operators, `fp8route.compat` the functions that
+take other libraries' places; both import torch, and nothing else here does.
+SPDX-License-Identifier: Apache-2.0
+"""
+from ._context import Candidate, Explanation, backends, explain, route_files, routes_id
+from ._library import Error, version_text
+
+__version__ = version_text()
+__all__ = ["Candidate", "Error", "Explanation", "backends", "explain", "route_files", "routes_id"]

@@ -1,0 +1,248 @@
+"""The operators in eager mode: values, layouts, shapes, types, streams, devices.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import itertools
+import os
+import subprocess
+import sys
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import fp8route
+import fp8route.torch as ft
+from operands import assert_close, codes, expected, product, scales
+
+WIDE = (torch.bfloat16, torch.float16, torch.float32)
+
+
+@pytest.mark.parametrize("rows", [True, False])
+@pytest.mark.parametrize("shape", [(1, 256, 512), (7, 40, 100), (33, 17, 15), (128, 128, 256)])
+def test_scaled_mm(device, shape, rows):
+    a, b, scale_a, scale_b = product(*shape, device=device, rows=rows)
+    for out_dtype in WIDE:
+        out = ft.scaled_mm(a, b, scale_a, scale_b, out_dtype=out_dtype)
+        assert out.dtype == out_dtype and out.device == a.device and out.is_contiguous()
+        assert_close(out, *expected(a, b, scale_a, scale_b))
+
+
+def test_every_bias_with_every_result(device):
+    a, b, scale_a, scale_b = product(5, 24, 64, device=device)
+    for out_dtype, bias_dtype in itertools.product(WIDE, WIDE):
+        bias = (scales(24, device=device) * 3).to(bias_dtype)
+        out = ft.scaled_mm(a, b, scale_a, scale_b, bias, out_dtype)
+        assert_close(out, *expected(a, b, scale_a, scale_b, bias))
+
+
+def test_all_forms_of_one_scale_are_equal(device):
+    a, b, _, _ = product(3, 32, 32, device=device)
+    forms = [(), (1,), (1, 1), (1, 1, 1)]
+    results = [ft.scaled_mm(a, b, torch.full(first, 0.5, device=device), torch.full(second, 0.25, device=device))
+               for first, second in itertools.product(forms, forms)]
+    assert all(torch.equal(result, results[0]) for result in results)
+
+
+def test_four_layouts_are_one_product(device):
+    a, b, scale_a, scale_b = product(16, 24, 32, device=device)
+    results = [ft.scaled_mm(left, right, scale_a, scale_b, out_dtype=torch.float32)
+               for left, right in itertools.product((a, a.t().contiguous().t()), (b, b.contiguous()))]
+    for result in results:
+        assert_close(result, *expected(a, b, scale_a, scale_b))
+
+
+def test_strides_are_honoured(device):
+    a = codes(6, 64, device=device)[::2, 16:48]
+    b = codes(80, 40, device=device, seed=3)[10:42, ::2]
+    scale_a = scales(3, 2, device=device)[:, :1]
+    out = torch.full((3, 44), -7.0, dtype=torch.float32, device=device)
+    result = ft.scaled_mm(a, b, scale_a, None, out=out[:, 1:21])
+    assert result.data_ptr() == out[:, 1:].data_ptr()
+    assert_close(result, *expected(a, b, scale_a))
+    assert (out[:, 0] == -7).all() and (out[:, 21:] == -7).all()
+
+
+def test_leading_dimensions(device):
+    weight, weight_scale = codes(24, 64, device=device, seed=5), scales(24, 1, device=device)
+    for shape in ((64,), (3, 64), (2, 3, 64), (2, 1, 3, 64), (0, 64), (2, 0, 64)):
+        x = torch.randn(*shape, device=device).bfloat16()
+        out = ft.linear(x, weight, weight_scale)
+        assert out.shape == torch.nn.functional.linear(x, weight.bfloat16()).shape
+        codes_x, scale_x = ft.quantize(x)
+        assert torch.equal(out, ft.linear(codes_x, weight, weight_scale, x_scale=scale_x))
+    x = torch.randn(3, 4, 64, device=device).bfloat16().transpose(0, 1)  # rows without a common stride: copied
+    assert torch.equal(ft.linear(x, weight, weight_scale), ft.linear(x.contiguous(), weight, weight_scale))
+
+
+def test_linear_types(device):
+    weight, weight_scale = ft.quantize(torch.randn(48, 96, device=device))
+    bias = torch.randn(48, device=device)
+    for dtype in WIDE:
+        x = torch.randn(5, 96, device=device).to(dtype)
+        out = ft.linear(x, weight, weight_scale, bias)
+        exact = torch.nn.functional.linear(x.double(), weight.double() * weight_scale.double(), bias.double())
+        assert out.dtype == dtype
+        assert ((out.double() - exact).abs() / exact.abs().mean()).max() < 0.5
+        assert torch.nn.functional.cosine_similarity(out.double().flatten(), exact.flatten(), dim=0) > 0.998
+
+
+def test_empty_sizes_as_torch_mm(device):
+    for m, n, k in ((0, 16, 32), (16, 0, 32), (16, 16, 0), (0, 0, 0)):
+        a, b = codes(m, k, device=device), codes(n, k, device=device).t()
+        for scale_a, scale_b in ((None, None), (scales(1, device=device), scales(1, device=device)),
+                                 (scales(m, 1, device=device), scales(1, n, device=device))):
+            out = ft.scaled_mm(a, b, scale_a, scale_b)
+            assert out.shape == (m, n) and (out == 0).all()
+            bias = torch.ones(n, device=device)
+            assert (ft.scaled_mm(a, b, scale_a, scale_b, bias) == 1).all()
+
+
+def test_bmm(device):
+    a, b = codes(3, 5, 64, device=device), codes(3, 24, 64, device=device, seed=2).transpose(1, 2)
+    for scale_a, scale_b in ((scales(1, device=device), scales(1, device=device)),
+                             (scales(3, 5, 1, device=device), scales(3, 1, 24, device=device)),
+                             (scales(3, 1, 1, device=device), scales(1, 1, 24, device=device))):
+        out = ft.bmm(a, b, scale_a, scale_b)
+        assert_close(out, *expected(a, b, scale_a, scale_b))
+    out = torch.empty(5, 3, 24, dtype=torch.float16, device=device).transpose(0, 1)
+    assert_close(ft.bmm(a, b, out=out), *expected(a, b))
+
+
+def test_quantize(device):
+    x = torch.randn(4, 7, 33, device=device) * 5
+    x[1, 2] = 0
+    for dtype in WIDE:
+        q, scale = ft.quantize(x.to(dtype))
+        assert q.dtype == torch.float8_e4m3fn and scale.shape == (4, 7, 1)
+        amax = x.to(dtype).float().abs().amax(-1, keepdim=True)
+        wanted = torch.where(amax == 0, torch.ones_like(amax), torch.clamp(amax / 448, min=2.0 ** -126))
+        assert torch.equal(scale, wanted)
+        assert torch.equal(q.float(), (x.to(dtype).float() * (1 / wanted)).clamp(-448, 448).to(torch.float8_e4m3fn).float())
+        given, same = ft.quantize(x.to(dtype), scale=scale)
+        assert same is scale and torch.equal(given.view(torch.uint8), q.view(torch.uint8))
+    matrix = x[0]
+    assert ft.quantize(matrix, "tensor")[1].shape == (1,)
+    assert ft.quantize(matrix, "column")[1].shape == (1, 33)
+    out = torch.empty(7, 40, dtype=torch.float8_e4m3fn, device=device)[:, :33]
+    q, scale = ft.quantize(matrix, out=out)
+    assert q is out and torch.equal(q.view(torch.uint8), ft.quantize(matrix)[0].view(torch.uint8))
+
+
+def test_refusals_name_the_argument(device):
+    a, b, scale_a, scale_b = product(4, 16, 32, device=device)
+    for call, words in (
+            (lambda: ft.scaled_mm(a, b[:16], scale_a, scale_b), "b.rows is 16: it must be 32"),
+            (lambda: ft.scaled_mm(a, b, scale_a.bfloat16(), scale_b), "scale_a.dtype is bf16"),
+            (lambda: ft.scaled_mm(a, b, scale_a.double(), scale_b), "scale_a.dtype is unknown"),
+            (lambda: ft.scaled_mm(a, b.to(torch.float8_e5m2), scale_a, scale_b), "b.dtype is e5m2"),
+            (lambda: ft.scaled_mm(a, b, scale_a[:3], scale_b), r"scale_a has shape \[3, 1\]"),
+            (lambda: ft.scaled_mm(a, b, out_dtype=torch.float8_e4m3fn), "out.dtype is e4m3"),
+            (lambda: ft.scaled_mm(a, b, out=torch.empty(1, 16, device=device).expand(4, 16)), "out's strides"),
+            (lambda: ft.linear(a.double(), b.t()), "a.dtype is unknown"),
+            (lambda: ft.quantize(a), "in.dtype is e4m3"),
+            (lambda: torch.ops.fp8route.quantize(scale_a, 3), "groups is 3")):
+        with pytest.raises(RuntimeError, match=words):
+            call()
+    with pytest.raises(RuntimeError, match="out is torch.float32, out_dtype torch.bfloat16"):
+        ft.scaled_mm(a, b, out=torch.empty(4, 16, device=device), out_dtype=torch.bfloat16)
+
+
+def test_operands_of_two_devices_are_refused(cuda):
+    a, b, scale_a, scale_b = product(4, 16, 32, device=cuda)
+    with pytest.raises(RuntimeError, match="scale_a is on cpu, a on cuda:0"):
+        ft.scaled_mm(a, b, scale_a.cpu(), scale_b)
+
+
+def test_inference_mode_and_no_gradient(device):
+    a, b, scale_a, scale_b = product(4, 16, 32, device=device)
+    plain = ft.scaled_mm(a, b, scale_a, scale_b)
+    with torch.inference_mode():
+        assert torch.equal(ft.scaled_mm(a, b, scale_a, scale_b), plain)
+        layer = ft.Linear.from_float(torch.nn.Linear(32, 16).to(device))
+        assert layer(torch.randn(2, 32, device=device).bfloat16()).is_inference()
+
+
+def test_layers_are_replaced(device):
+    model = torch.nn.Sequential(torch.nn.Linear(64, 96), torch.nn.ReLU(), torch.nn.Sequential(torch.nn.Linear(96, 32))).to(device)
+    x = torch.randn(8, 64, device=device)
+    before = model(x)
+    assert ft.quantize_linears(model, lambda name, layer: True) == 2
+    after = model(x)
+    assert after.dtype == before.dtype
+    assert torch.nn.functional.cosine_similarity(before, after).min() > 0.99
+
+
+def test_side_stream(cuda):
+    a, b, scale_a, scale_b = product(16, 4096, 4096, device=cuda)
+    plain = ft.scaled_mm(a, b, scale_a, scale_b)
+    late = torch.zeros_like(a)
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(50_000_000)
+        late.copy_(a)
+        out = ft.scaled_mm(late, b, scale_a, scale_b)
+    stream.synchronize()
+    assert torch.equal(out, plain)
+
+
+def test_capture(cuda):
+    a, b, scale_a, scale_b = product(16, 1024, 2048, device=cuda)
+    x, w, s = torch.randn(4, 2048, device=cuda).bfloat16(), *ft.quantize(torch.randn(512, 2048, device=cuda))
+    plain = ft.scaled_mm(a, b, scale_a, scale_b), ft.linear(x, w, s)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        out = ft.scaled_mm(a, b, scale_a, scale_b), ft.linear(x, w, s)
+    for result in out:
+        result.zero_()
+    graph.replay()
+    torch.cuda.synchronize()
+    assert torch.equal(out[0], plain[0]) and torch.equal(out[1], plain[1])
+
+
+def test_another_device_than_the_current_one(cuda):
+    if torch.cuda.device_count() < 2:
+        pytest.skip("one CUDA device")
+    a, b, scale_a, scale_b = product(16, 256, 512, device="cuda:1")
+    out = ft.scaled_mm(a, b, scale_a, scale_b)
+    assert torch.cuda.current_device() == 0 and out.device == a.device
+    assert_close(out, *expected(a, b, scale_a, scale_b))
+    with pytest.raises(RuntimeError):
+        ft.scaled_mm(a, b[:3], scale_a, scale_b)
+    assert torch.cuda.current_device() == 0
+
+
+def test_same_bytes_on_both_devices(cuda):
+    x = torch.randn(64, 1000) * 3
+    for dtype, scaling in itertools.product(WIDE, ("row", "tensor", "column")):
+        here, there = ft.quantize(x.to(dtype), scaling), ft.quantize(x.to(dtype).to(cuda), scaling)
+        assert torch.equal(here[0].view(torch.uint8), there[0].cpu().view(torch.uint8))
+        assert torch.equal(here[1], there[1].cpu())
+
+
+@pytest.mark.parametrize("first", ["torch", "fp8route"])
+def test_either_is_imported_first(device, first):
+    second = "fp8route" if first == "torch" else "torch"
+    code = (f"import {first}, {second}, torch, fp8route.torch as ft\n"
+            f"import fp8route; fp8route.explain('1x64x64', '{device}')\n"
+            f"q, s = ft.quantize(torch.randn(32, 64, device='{device}'))\n"
+            "assert ft.scaled_mm(q, q.t(), s, s.t()).shape == (32, 32)\n"
+            f"assert torch.randn(8, 8, device='{device}').mm(torch.ones(8, 8, device='{device}')).shape == (8, 8)\n")
+    environment = dict(os.environ, PYTHONPATH=os.path.dirname(os.path.dirname(fp8route.__file__)))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+
+
+def test_python_path_is_the_same(device):
+    """The operators without the compiled path: this file once more, in a process of its own."""
+    if os.environ.get("FP8ROUTE_TORCH_EXTENSION") == "0":
+        assert ft.fast_path() == "switched off"
+        pytest.skip("this is that process")
+    assert ft.fast_path() == "", "the compiled path is not in use"
+    if device == "cuda":
+        pytest.skip("the process runs both devices")
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-x", __file__, "-k", "not imported_first"],
+                          capture_output=True, text=True, env=dict(os.environ, FP8ROUTE_TORCH_EXTENSION="0"))
+    assert done.returncode == 0, done.stdout[-3000:]

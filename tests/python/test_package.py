@@ -1,0 +1,59 @@
+"""The package without torch: information, explanations, errors.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import fp8route
+
+PYTHON = pathlib.Path(fp8route.__file__).resolve().parent.parent
+
+
+def run(*arguments):
+    environment = dict(os.environ, PYTHONPATH=str(PYTHON))
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, env=environment)
+
+
+def test_info():
+    done = run("-m", "fp8route", "info")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"fp8route {fp8route.__version__}\n")
+    facts = json.loads(run("-m", "fp8route", "info", "--json").stdout)
+    names = [row["name"] for row in facts["backends"]]
+    assert facts["schema"] == "fp8route.python.info/1" and {"cpu", "blas", "reference"} <= set(names)
+    assert facts["routes_id"] == fp8route.routes_id()
+
+
+def test_torch_is_not_imported():
+    done = run("-c", "import sys, fp8route; fp8route.explain('1x64x64'); sys.exit('torch' in sys.modules)")
+    assert done.returncode == 0, done.stderr
+
+
+def test_explain():
+    explanation = fp8route.explain("1x4096x14336:static")
+    assert explanation.chosen and explanation.source in ("default", "route", "extrapolated", "neighbour")
+    assert sum(row.verdict == "chosen" for row in explanation.candidates) == 1
+    assert all(row.sentence for row in explanation.candidates)
+    assert explanation.chosen in str(explanation)
+
+
+def test_errors_are_the_library_s_own():
+    with pytest.raises(fp8route.Error, match="position 5") as caught:
+        fp8route.explain("1x40")
+    assert caught.value.status == "FP8R_ERROR_INVALID_ARGUMENT"
+    with pytest.raises(ValueError, match="cpu, cuda or cuda:INDEX"):
+        fp8route.explain("1x2x3", "tpu")
+    assert run("-m", "fp8route", "explain", "1x40").returncode == 2
+    assert run("-m", "fp8route", "explain").returncode == 2
+
+
+def test_a_missing_library_is_one_line():
+    done = subprocess.run([sys.executable, "-c", "import fp8route"], capture_output=True, text=True,
+                          env=dict(os.environ, PYTHONPATH=str(PYTHON), FP8ROUTE_LIBRARY="/nowhere/libfp8route.so"))
+    assert done.returncode != 0 and "ImportError: libfp8route.so.0 cannot be loaded" in done.stderr.splitlines()[-1]
