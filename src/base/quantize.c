@@ -2,18 +2,24 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/quantize.h"
 
+#include <string.h>
+
 #include "base/convert.h"
 #include "base/sizes.h"
 
 enum { BLOCK_ELEMS = 512 };
 
-/* Widens up to a block of values; strided lines take the general path. */
+/* Widens up to a block of values; strided lines take the general path, as fp16 does. */
 static void widen(const void *in, int32_t dtype, int64_t stride, int64_t first, int64_t count, float *block)
 {
     if (stride == 1 && dtype == FP8R_DTYPE_BF16) {
         const uint16_t *codes = (const uint16_t *)in + first;
         for (int64_t i = 0; i < count; i++)
             block[i] = fp8r_from_bf16(codes[i]);
+        return;
+    }
+    if (stride == 1 && dtype == FP8R_DTYPE_FP32) {
+        memcpy(block, (const float *)in + first, (size_t)count * sizeof *block);
         return;
     }
     for (int64_t i = 0; i < count; i++)
@@ -23,17 +29,18 @@ static void widen(const void *in, int32_t dtype, int64_t stride, int64_t first, 
 float fp8r_quantize_amax(const void *in, int32_t dtype, int64_t stride, int64_t count, float so_far)
 {
     float block[BLOCK_ELEMS];
-    uint32_t largest = fp8r_float_bits(so_far); /* magnitudes order like their bits */
+    /* Magnitudes order like their bits; signed, because few instruction sets compare unsigned lanes. */
+    int32_t largest = (int32_t)fp8r_float_bits(so_far);
     for (int64_t first = 0; first < count; first += BLOCK_ELEMS) {
         int64_t size = fp8r_size_min(BLOCK_ELEMS, count - first);
         widen(in, dtype, stride, first, size, block);
         for (int64_t i = 0; i < size; i++) {
-            uint32_t magnitude = fp8r_float_bits(block[i]) & 0x7FFFFFFFu;
-            magnitude = magnitude > 0x7F800000u ? 0u : magnitude;
+            int32_t magnitude = (int32_t)(fp8r_float_bits(block[i]) & 0x7FFFFFFFu);
+            magnitude = magnitude > 0x7F800000 ? 0 : magnitude;
             largest = magnitude > largest ? magnitude : largest;
         }
     }
-    return fp8r_bits_float(largest);
+    return fp8r_bits_float((uint32_t)largest);
 }
 
 float fp8r_quantize_scale(float amax)
@@ -54,7 +61,9 @@ void fp8r_quantize_codes(const void *in, int32_t dtype, int64_t stride, int64_t 
         widen(in, dtype, stride, first, size, block);
         for (int64_t i = 0; i < size; i++)
             narrow[i] = fp8r_quantize_code(block[i] * inverse);
-        for (int64_t i = 0; i < size; i++)
+        if (code_stride == 1)
+            memcpy(codes + first, narrow, (size_t)size);
+        for (int64_t i = 0; i < size && code_stride != 1; i++)
             codes[(first + i) * code_stride] = narrow[i];
     }
 }
