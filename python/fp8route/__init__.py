@@ -4,8 +4,8 @@ This package needs the C library only. `fp8route.torch` holds the PyTorch operat
 take other libraries' places; both import torch, and nothing else here does.
 SPDX-License-Identifier: Apache-2.0
 """
-from ._context import Candidate, Explanation, backends, explain, route_files, routes_id
+from ._context import Candidate, Explanation, backends, device_name, explain, route_files, routes_id
 from ._library import Error, version_text
 
 __version__ = version_text()
-__all__ = ["Candidate", "Error", "Explanation", "backends", "explain", "route_files", "routes_id"]
+__all__ = ["Candidate", "Error", "Explanation", "backends", "device_name", "explain", "route_files", "routes_id"]
