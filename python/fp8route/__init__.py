@@ -6,6 +6,8 @@ SPDX-License-Identifier: Apache-2.0
 """
 from ._context import Candidate, Explanation, backends, device_name, explain, route_files, routes_id
 from ._library import Error, version_text
+from .compat import install, installed, stats, uninstall
 
 __version__ = version_text()
-__all__ = ["Candidate", "Error", "Explanation", "backends", "device_name", "explain", "route_files", "routes_id"]
+__all__ = ["Candidate", "Error", "Explanation", "backends", "device_name", "explain", "install", "installed", "route_files", "routes_id", "stats",
+           "uninstall"]

@@ -8,7 +8,7 @@ import ctypes as c
 
 import torch
 
-from . import _arrays, _context
+from . import _arrays, _context, _named
 from . import _library as L
 
 _FACTORS = "Tensor? scale_a=None, Tensor? scale_b=None, Tensor? bias=None"
@@ -20,6 +20,10 @@ SCHEMAS = (
     f"bmm_out(Tensor a, Tensor b, {_FACTORS}, {_MODES}, *, Tensor(a!) out) -> ()",
     "linear(Tensor x, Tensor weight, Tensor? weight_scale=None, Tensor? bias=None, Tensor? x_scale=None, "
     f"ScalarType? out_dtype=None, {_MODES}) -> Tensor",
+    "run_on(str backend, int form, Tensor a, Tensor b, Tensor? scale_a, Tensor? scale_b, Tensor? bias, ScalarType out_dtype, "
+    "bool precise=False, bool invariant=False, bool static_weights=False) -> Tensor",
+    "run_on_out(str backend, int form, Tensor a, Tensor b, Tensor? scale_a, Tensor? scale_b, Tensor? bias, "
+    "bool precise=False, bool invariant=False, bool static_weights=False, *, Tensor(a!) out) -> ()",
     "quantize(Tensor x, int groups=0) -> (Tensor, Tensor)",
     "quantize_out(Tensor x, *, Tensor(a!) out, Tensor(b!) scale) -> ()",
     "quantize_given(Tensor x, Tensor scale) -> Tensor",
@@ -67,8 +71,10 @@ def _stream(tensor):
 def _new_scale(x, groups):
     if groups not in (ROW, TENSOR, COLUMN):
         raise RuntimeError(f"groups is {groups}: it must be 0 (row), 1 (tensor) or 2 (column)")
-    shape = {ROW: (*x.shape[:-1], 1) if x.dim() else (), TENSOR: (1,), COLUMN: (1, x.shape[1]) if x.dim() == 2 else (1,) * x.dim()}
-    return torch.empty(shape[groups], dtype=torch.float32, device=x.device)
+    if groups == COLUMN and x.dim() != 2:
+        raise RuntimeError("groups is 2 (column): x must be a matrix")
+    shape = (1,) if groups == TENSOR else (1, x.shape[1]) if groups == COLUMN else (*x.shape[:-1], 1) if x.dim() else ()
+    return torch.empty(shape, dtype=torch.float32, device=x.device)
 
 
 def _new_codes(x):
@@ -93,12 +99,15 @@ def _conversion(x, out, scale, scaling, is_real):
 
 # ---- The real ones, where the extension is not there
 
-def _product(form, a, b, scale_a, scale_b, bias, out_dtype, modes, out=None):
+def _product(form, a, b, scale_a, scale_b, bias, out_dtype, modes, out=None, backend=None):
     matmul, kept = _matmul(_operands(form, a, b, scale_a, scale_b, bias, out), out_dtype, modes, form, True)
     if out is None:
         out = _new_out(form, a, b, out_dtype)
         matmul.out.data = out.data_ptr()
-    L.check(L.scaled_mm(_context.context(a.device), c.byref(matmul), _stream(a)))
+    if backend is not None:
+        _named.run(backend, matmul, a.device, _stream(a))
+    else:
+        L.check(L.scaled_mm(_context.context(a.device), c.byref(matmul), _stream(a)))
     del kept
     return out
 
@@ -111,7 +120,7 @@ def _convert(x, out, scale, scaling):
 
 # ---- Their fake twins
 
-def _fake_product(form, a, b, scale_a, scale_b, bias, out_dtype, modes, out=None):
+def _fake_product(form, a, b, scale_a, scale_b, bias, out_dtype, modes, out=None, backend=None):
     try:
         _matmul(_operands(form, a, b, scale_a, scale_b, bias, out), out_dtype, modes, form, False)
     except _arrays.Unknown:
@@ -148,6 +157,12 @@ def _implementations(product, convert):
         return product(L.LINEAR, x, weight, x_scale, weight_scale, bias, out_dtype or default,
                        (precise, invariant, static_weights))
 
+    def run_on(backend, form, a, b, scale_a, scale_b, bias, out_dtype, precise=False, invariant=False, static_weights=False):
+        return product(form, a, b, scale_a, scale_b, bias, out_dtype, (precise, invariant, static_weights), None, backend)
+
+    def run_on_out(backend, form, a, b, scale_a, scale_b, bias, precise=False, invariant=False, static_weights=False, *, out):
+        product(form, a, b, scale_a, scale_b, bias, None, (precise, invariant, static_weights), out, backend)
+
     def quantize(x, groups=ROW):
         out, scale = _new_codes(x), _new_scale(x, groups)
         convert(x, out, scale, L.COMPUTE)
@@ -165,10 +180,11 @@ def _implementations(product, convert):
         convert(x, out, scale, L.GIVEN)
 
     return {"scaled_mm": multiply(L.PLAIN), "scaled_mm_out": multiply_out(L.PLAIN), "bmm": multiply(L.BATCHED),
-            "bmm_out": multiply_out(L.BATCHED), "linear": linear, "quantize": quantize, "quantize_out": quantize_out,
+            "bmm_out": multiply_out(L.BATCHED), "linear": linear, "run_on": run_on, "run_on_out": run_on_out, "quantize": quantize, "quantize_out": quantize_out,
             "quantize_given": quantize_given, "quantize_given_out": quantize_given_out}
 
 
+PYTHON_ONLY = ("run_on", "run_on_out")
 REAL = _implementations(_product, _convert)
 FAKE = _implementations(_fake_product, _fake_convert)
 

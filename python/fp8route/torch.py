@@ -10,13 +10,14 @@ from . import _extension, _operators
 from ._context import Candidate, Explanation
 from ._context import explain as _explain
 
-__all__ = ["Linear", "bmm", "explain", "fast_path", "linear", "quantize", "quantize_linears", "scaled_mm"]
+__all__ = ["Linear", "bmm", "explain", "fast_path", "linear", "quantize", "quantize_into", "quantize_linears",
+           "run_on", "scaled_mm"]
 
 _library = _operators.define()
 _keys = _extension.start()
 for _key in ("CPU", "CUDA"):
-    if _key not in _keys:
-        for _name, _function in _operators.REAL.items():
+    for _name, _function in _operators.REAL.items():
+        if _key not in _keys or _name in _operators.PYTHON_ONLY:
             _library.impl(_name, _function, _key)
 
 _scaled_mm = torch.ops.fp8route.scaled_mm.default
@@ -24,6 +25,8 @@ _scaled_mm_out = torch.ops.fp8route.scaled_mm_out.default
 _bmm = torch.ops.fp8route.bmm.default
 _bmm_out = torch.ops.fp8route.bmm_out.default
 _linear = torch.ops.fp8route.linear.default
+_run_on = torch.ops.fp8route.run_on.default
+_run_on_out = torch.ops.fp8route.run_on_out.default
 _quantize = torch.ops.fp8route.quantize.default
 _quantize_out = torch.ops.fp8route.quantize_out.default
 _quantize_given = torch.ops.fp8route.quantize_given.default
@@ -58,6 +61,18 @@ def bmm(a, b, scale_a=None, scale_b=None, bias=None, out_dtype=None, precise=Fal
         return _bmm(a, b, scale_a, scale_b, bias, out_dtype, precise, invariant, static_weights)
     _check_out(out, out_dtype)
     _bmm_out(a, b, scale_a, scale_b, bias, precise, invariant, static_weights, out=out)
+    return out
+
+
+def run_on(backend, a, b, scale_a=None, scale_b=None, bias=None, out_dtype=None, precise=False, invariant=False,
+           static_weights=False, out=None):
+    """scaled_mm, or bmm for three dimensions each, on the backend named ("sm90" or "sm90:CONFIG") and no other."""
+    form = _operators.L.BATCHED if a.dim() == 3 and b.dim() == 3 else _operators.L.PLAIN
+    if out is None:
+        return _run_on(backend, form, a, b, scale_a, scale_b, bias, out_dtype or torch.bfloat16, precise, invariant,
+                       static_weights)
+    _check_out(out, out_dtype)
+    _run_on_out(backend, form, a, b, scale_a, scale_b, bias, precise, invariant, static_weights, out=out)
     return out
 
 
@@ -96,6 +111,14 @@ def quantize(x, scaling="row", scale=None, out=None):
     scale = _operators._new_scale(x, _GROUPS[scaling])
     _quantize_out(x, out=out, scale=scale)
     return out, scale
+
+
+def quantize_into(x, out, scale, is_given=False):
+    """quantize into tensors of the caller's: out of x's shape, scale of one element, one a row or one a column."""
+    if is_given:
+        _quantize_given_out(x, scale, out=out)
+    else:
+        _quantize_out(x, out=out, scale=scale)
 
 
 def explain(a, b, scale_a=None, scale_b=None, bias=None, out_dtype=torch.bfloat16, precise=False, invariant=False,

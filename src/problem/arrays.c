@@ -88,12 +88,14 @@ static fp8r_status rows_of(const char *name, const fp8r_array *array, int rank, 
     return FP8R_OK;
 }
 
-/* Leading dimensions are rows, the last is columns. */
+/* Leading dimensions are rows, the last is columns. The strides of rows without elements say nothing. */
 static fp8r_status flat(const char *name, const fp8r_array *array, fp8r_matrix *matrix)
 {
     int last = array->rank - 1;
     *matrix = (fp8r_matrix){.data = array->data, .dtype = array->dtype, .batch = 1, .cols = array->extents[last],
                             .col_stride = array->strides[last]};
+    if (matrix->cols == 0 && count_of(array, last, &matrix->rows))
+        return FP8R_OK;
     return rows_of(name, array, last, &matrix->rows, &matrix->row_stride);
 }
 

@@ -363,8 +363,10 @@ struct Conversion {
         fp8r_array like = array_of(x);
         int64_t extents[kRankMost] = {1, 1};
         int rank = groups == 1 ? 1 : like.rank;
+        if (groups == 2 && like.rank != 2)
+            fail("groups is 2 (column): x must be a matrix");
         if (groups == 2)
-            extents[1] = like.rank == 2 ? like.extents[1] : 1;
+            extents[1] = like.extents[1];
         else if (groups == 0 && rank > 0)
             std::memcpy(extents, like.extents, static_cast<size_t>(rank) * sizeof *extents);
         if (groups == 0 && rank > 0)

@@ -1,0 +1,59 @@
+"""Products on a backend that the caller names: plans, kept by what they are for.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import collections
+import ctypes as c
+import threading
+
+import torch
+
+from . import _context
+from . import _library as L
+
+_PLANS_MOST = 512
+_lock = threading.Lock()
+_plans = collections.OrderedDict()
+_retired = []  # left the list; a call may still run them
+_OPERANDS = ("a", "b", "out", "scale_a", "scale_b", "bias")
+
+
+def _alignment(address):
+    address = (address or 0) | 256
+    return address & -address
+
+
+def _plan(context, backend, matmul):
+    """The plan for this product: everything but where its operands lie. Pointers lend it their alignment."""
+    pointers = [getattr(matmul, name).data for name in _OPERANDS]
+    for name, pointer in zip(_OPERANDS, pointers):
+        getattr(matmul, name).data = _alignment(pointer) % 256 or None
+    key = (context, backend, bytes(matmul))
+    with _lock:
+        plan = _plans.get(key)
+        if plan is not None:
+            _plans.move_to_end(key)
+    if plan is None:
+        made = c.c_void_p()
+        L.check(L.plan_create(context, c.byref(matmul), backend.encode(), c.byref(made)))
+        plan = made.value
+        with _lock:
+            _plans[key] = plan
+            if len(_plans) > _PLANS_MOST:
+                _retired.append(_plans.popitem(last=False)[1])
+    return plan, pointers
+
+
+def run(backend, matmul, device, stream):
+    """Runs a described product, with its data pointers set, on that backend ("name" or "name:config")."""
+    m = matmul.a.rows
+    plan, pointers = _plan(_context.context(device), backend, matmul)
+    a, b, out, scale_a, scale_b, bias = pointers
+    given = L.Pointers(c.sizeof(L.Pointers), m, a, b, out, scale_a, scale_b, bias)
+    needed = L.plan_workspace(plan)
+    space = torch.empty(needed, dtype=torch.uint8, device=device) if needed else None
+    start = 0
+    if space is not None and space.data_ptr() % 256:
+        space = torch.empty(needed + 256, dtype=torch.uint8, device=device)
+        start = -space.data_ptr() % 256
+    L.check(L.plan_run(plan, c.byref(given), space.data_ptr() + start if needed else None, needed, stream))

@@ -1,0 +1,113 @@
+"""Drop-ins: functions with the signatures of other libraries, and putting them in those libraries' places.
+
+Nothing is patched on import. `install("torch")`, `install("sgl_kernel")` and `install("flashinfer")` replace the functions in
+the library and wherever a loaded module holds them by name; `uninstall` restores them. What a drop-in does not cover it
+hands to the original, and counts.
+SPDX-License-Identifier: Apache-2.0
+"""
+import importlib
+import sys
+import threading
+
+TARGETS = ("torch", "sgl_kernel", "flashinfer")
+
+_lock = threading.Lock()
+_counts = {}  # of a function's name: [routed, original]
+_installed = {}  # of a target: (holder, name, original) of each place
+
+
+def count(name, is_routed):
+    with _lock:
+        pair = _counts.setdefault(name, [0, 0])
+        pair[0 if is_routed else 1] += 1
+
+
+def stats(reset=False):
+    """Calls of each drop-in so far: {"torch._scaled_mm": {"routed": 12, "original": 1}}. What was compiled is not counted."""
+    with _lock:
+        seen = {name: {"routed": pair[0], "original": pair[1]} for name, pair in sorted(_counts.items())}
+        if reset:
+            _counts.clear()
+    return seen
+
+
+class Installation:
+    """What install returns: on leaving a `with` block it uninstalls what this call installed."""
+
+    def __init__(self, target, is_new):
+        self._target, self._is_new = target, is_new
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self._is_new:
+            uninstall(self._target)
+
+
+def _places(original, library, name):
+    """The library's own attribute, and every other module that imported the function by name."""
+    yield library, name
+    for module in list(sys.modules.values()):
+        if module is None or module is library or getattr(module, "__name__", "").startswith("fp8route"):
+            continue
+        try:
+            names = [key for key, value in list(vars(module).items()) if value is original]
+        except TypeError:  # no dictionary
+            continue
+        for key in names:
+            yield module, key
+
+
+def _check(target):
+    if target not in TARGETS:
+        raise ValueError(f"target is {target!r}: it must be one of {', '.join(TARGETS)}")
+
+
+def install(target):
+    """Puts the drop-ins in the library's place. Raises ImportError where that library is not here."""
+    _check(target)
+    with _lock:
+        if target in _installed:
+            return Installation(target, False)
+    dropin = importlib.import_module(f"fp8route.compat.{target}")
+    library = importlib.import_module(target)
+    replaced = []
+    for name in dropin.REPLACED:
+        original = getattr(library, name, None)
+        if original is None:
+            continue
+        dropin.ORIGINALS[name] = original
+        for holder, key in list(_places(original, library, name)):
+            setattr(holder, key, getattr(dropin, name))
+            replaced.append((holder, key, original))
+    with _lock:
+        _installed[target] = replaced
+    return Installation(target, True)
+
+
+def uninstall(target=None):
+    """Restores one library's functions, or all."""
+    if target is not None:
+        _check(target)
+    with _lock:
+        replaced = [place for name in ([target] if target else list(_installed)) for place in _installed.pop(name, [])]
+    for holder, key, original in replaced:
+        setattr(holder, key, original)
+
+
+def installed():
+    with _lock:
+        return sorted(_installed)
+
+
+def original_of(target, originals, name):
+    """The function that a drop-in stands for; None where its library is not here."""
+    if name not in originals:
+        try:
+            found = getattr(importlib.import_module(target), name, None)
+        except ImportError:
+            found = None
+        dropin = getattr(sys.modules.get(f"fp8route.compat.{target}"), name, None)
+        originals[name] = None if found is dropin else found
+    return originals[name]
