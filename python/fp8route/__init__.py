@@ -4,10 +4,12 @@ This package needs the C library only. `fp8route.torch` holds the PyTorch operat
 take other libraries' places; both import torch, and nothing else here does.
 SPDX-License-Identifier: Apache-2.0
 """
+from ._adaptors import register_adaptors
+from ._backends import Problem, register_backend, unregister_backend
 from ._context import Candidate, Explanation, backends, device_name, explain, route_files, routes_id
 from ._library import Error, version_text
 from .compat import install, installed, stats, uninstall
 
 __version__ = version_text()
-__all__ = ["Candidate", "Error", "Explanation", "backends", "device_name", "explain", "install", "installed", "route_files", "routes_id", "stats",
-           "uninstall"]
+__all__ = ["Candidate", "Error", "Explanation", "Problem", "backends", "device_name", "explain", "install", "installed", "register_adaptors",
+           "register_backend", "route_files", "routes_id", "stats", "uninstall", "unregister_backend"]

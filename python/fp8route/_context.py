@@ -11,6 +11,7 @@ from . import _library as L
 _lock = threading.RLock()
 _contexts = {}
 _retired = []  # replaced ones, which a call may still use: they stay
+_lists = []  # of outside backends that a context borrows
 _observers = []  # called with (kind, index, address) for every new context
 _outside = []  # addresses of outside backends, in the order in which they were registered
 
@@ -70,6 +71,7 @@ def _create(kind, index):
                         backend_count=len(_outside))
     address = c.c_void_p()
     L.check(L.context_create(L.Device(kind, index), c.byref(options), c.byref(address)))
+    _lists.append(rows)
     return address.value
 
 
@@ -93,6 +95,10 @@ def observe(function):
         _observers.append(function)
         for key, address in _contexts.items():
             function(*key, address)
+
+
+def has_any():
+    return bool(_contexts)
 
 
 def renew(outside):
