@@ -11,5 +11,5 @@ from ._library import Error, version_text
 from .compat import install, installed, stats, uninstall
 
 __version__ = version_text()
-__all__ = ["Candidate", "Error", "Explanation", "Problem", "backends", "device_name", "explain", "install", "installed", "register_adaptors",
-           "register_backend", "route_files", "routes_id", "stats", "uninstall", "unregister_backend"]
+__all__ = ["Candidate", "Error", "Explanation", "Problem", "backends", "device_name", "explain", "install", "installed",
+           "register_adaptors", "register_backend", "route_files", "routes_id", "stats", "uninstall", "unregister_backend"]
