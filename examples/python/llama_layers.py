@@ -84,7 +84,8 @@ def multiply_bf16(x, weight):
 
 
 def multiply_fp8route(x, weight):
-    return ops.linear(x, weight.codes, weight.scale, static_weights=True)
+    codes, scale = ops.quantize(x)
+    return ops.linear(codes, weight.codes, weight.scale, x_scale=scale, static_weights=True)
 
 
 def multiply_torch_rowwise(x, weight):
