@@ -3,7 +3,9 @@
 SPDX-License-Identifier: Apache-2.0
 """
 import importlib
+import os
 import pathlib
+import subprocess
 import sys
 
 import pytest
@@ -96,6 +98,28 @@ def test_sglang_invariant(sglang):
     every = gemm.fp8_scaled_mm(a, b, scale_a, scale_b, torch.float32)
     for m in (1, 7, 32):
         assert torch.equal(gemm.fp8_scaled_mm(a[:m], b, scale_a[:m], scale_b, torch.float32), every[:m])
+
+
+def test_sglang_registry_without_a_class_for_the_operator(sglang):
+    """As its older versions have it: a specification with a target, and nothing to derive from."""
+    standin = sglang_standin
+    standin.register_kernel(standin.KernelSpec(op="gemm.fp8_scaled_mm", backend=standin.KernelBackend.AOT,
+                                               target="fp8route.compat.sgl_kernel:fp8_scaled_mm"))
+    operands = product(5, 48, 64)
+    out = standin.get_kernel("gemm.fp8_scaled_mm", standin.KernelBackend.AOT)(*operands, torch.bfloat16)
+    assert_close(out, *expected(*operands))
+
+
+# ---- Tensor parallel
+
+def test_routes_id_tells_equal_ranks_from_others():
+    def rank(**environment):
+        code = "import fp8route; print(fp8route.routes_id())"
+        path = {"PYTHONPATH": str(ENGINES.parents[2] / "python")}
+        return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
+                              env={**os.environ, **path, **environment}).stdout
+    first, second, denied = rank(), rank(), rank(FP8ROUTE_DENY="cpu")
+    assert len(first.strip()) == 64 and first == second != denied
 
 
 # ---- vLLM
