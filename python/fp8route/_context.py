@@ -4,6 +4,7 @@ SPDX-License-Identifier: Apache-2.0
 """
 import ctypes as c
 import dataclasses
+import sys
 import threading
 
 from . import _library as L
@@ -101,11 +102,11 @@ def has_any():
     return bool(_contexts)
 
 
-def renew(outside):
-    """Makes every context anew with these outside backends. All or nothing."""
+def renew(outside=None):
+    """Makes every context anew, with these outside backends (or those it has). All or nothing."""
     global _outside
     with _lock:
-        before, _outside = _outside, list(outside)
+        before, _outside = _outside, _outside if outside is None else list(outside)
         try:
             made = {key: _create(*key) for key in _contexts}
         except L.Error:
@@ -116,6 +117,27 @@ def renew(outside):
         for key, address in made.items():
             for observer in _observers:
                 observer(*key, address)
+
+
+def current():
+    """The addresses of the contexts in use."""
+    with _lock:
+        return list(_contexts.values())
+
+
+def close(addresses):
+    """Ends contexts that others have taken the place of. No call may be under way in them."""
+    named = sys.modules.get(f"{__package__}._named")
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
+        for index in range(torch.cuda.device_count()):
+            torch.cuda.synchronize(index)
+    with _lock:
+        for address in addresses:
+            if named is not None:
+                named.forget(address)
+            _retired.remove(address)
+            L.context_destroy(address)
 
 
 def routes_id(device="cpu"):

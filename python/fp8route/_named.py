@@ -40,8 +40,19 @@ def _plan(context, backend, matmul):
         with _lock:
             _plans[key] = plan
             if len(_plans) > _PLANS_MOST:
-                _retired.append(_plans.popitem(last=False)[1])
+                (owner, _, _), oldest = _plans.popitem(last=False)
+                _retired.append((owner, oldest))
     return plan, pointers
+
+
+def forget(context):
+    """Ends the plans of a context that is about to end."""
+    with _lock:
+        gone = [key for key in _plans if key[0] == context]
+        ended = [_plans.pop(key) for key in gone] + [plan for owner, plan in _retired if owner == context]
+        _retired[:] = [(owner, plan) for owner, plan in _retired if owner != context]
+    for plan in ended:
+        L.plan_destroy(plan)
 
 
 def run(backend, matmul, device, stream):

@@ -1,0 +1,114 @@
+"""Tuning and tracing from Python.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import json
+import os
+import time
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import fp8route
+import fp8route.torch as ft
+from fp8route import _tune
+from operands import product
+
+
+@pytest.fixture
+def tool():
+    try:
+        return _tune.program()
+    except RuntimeError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def clean():
+    yield
+    os.environ.pop("FP8ROUTE_TABLE", None)
+    for name in fp8route._backends.registered():
+        fp8route.unregister_backend(name)
+
+
+def fast(a, b, scale_a, scale_b, bias, out):
+    out.copy_((a.float() @ b.float()) * scale_b * scale_a)
+
+
+def wrong(a, b, scale_a, scale_b, bias, out):
+    out.copy_((a.float() @ b.float()) * scale_b * scale_a * 1.25)
+
+
+def slow(*operands):
+    time.sleep(0.002)
+    fast(*operands)
+
+
+def test_a_callable_races(tool, clean, tmp_path):
+    """The right one is measured, the wrong one dropped, the slow one left behind; the route file is read back."""
+    for name, function in (("fast", fast), ("wrong", wrong), ("slow", slow)):
+        fp8route.register_backend(name, function, rev="7")
+    out = tmp_path / "mine.routes"
+    tuned = fp8route.tune("48x64", m=(1, 4), out=out, samples=tmp_path / "samples", cold=False, rounds=4, pairs=30)
+    records = [json.loads(line) for line in open(tuned.samples)]
+    assert records[0]["schema"] == "fp8route.samples/1" and records[0]["record"] == "run"
+    dropped = [row["why"] for row in records if row["record"] == "dropped"]
+    assert sum("wrong in" in why for why in dropped) == 2
+    assert set(tuned.medians) == {"1x48x64", "4x48x64"}
+    median = tuned.medians["4x48x64"]
+    assert median["slow:call"] > 2000 and "wrong:call" not in median and "fast:call" in median
+    text = out.read_text()
+    assert text.startswith("fp8route-routes 1\n") and "entry Mx48x64" in text
+    os.environ["FP8ROUTE_TABLE"] = str(out)
+    fp8route._context.renew()
+    assert str(out) in fp8route.route_files()
+    assert fp8route.explain("4x48x64").source == "route"
+
+
+def test_a_callable_that_wins_is_routed(tool, clean, tmp_path, monkeypatch):
+    """Only itself and the oracle may run: it wins, and products go to it."""
+    monkeypatch.setenv("FP8ROUTE_DENY", "cpu,blas")
+    calls = []
+
+    def counted(*operands):
+        calls.append(operands[0].shape[0])
+        fast(*operands)
+
+    fp8route.register_backend("winner", counted, priority=-5)
+    fp8route._context.renew()
+    out = tmp_path / "mine.routes"
+    fp8route.tune(["512x512"], m=(16,), out=out, samples=tmp_path / "samples", cold=False, rounds=4, pairs=30)
+    assert "backend=winner config=call" in out.read_text()
+    monkeypatch.setenv("FP8ROUTE_TABLE", str(out))
+    fp8route._context.renew()
+    explanation = fp8route.explain("16x512x512")
+    assert explanation.chosen == "winner:call" and explanation.source == "route"
+    calls.clear()
+    ft.scaled_mm(*product(16, 512, 512))
+    assert calls == [16]
+    monkeypatch.undo()
+    fp8route._context.renew()
+
+
+def test_without_callables_the_program_tunes(tool, clean, tmp_path):
+    tuned = fp8route.tune("48x64", m=(1, 2), out=tmp_path / "own.routes", samples=tmp_path / "samples", cold=False, budget="20s")
+    assert tuned.routes == str(tmp_path / "own.routes") and "entry Mx48x64" in open(tuned.routes).read()
+
+
+def test_without_the_program_the_refusal_says_so(monkeypatch):
+    monkeypatch.setenv("FP8ROUTE_PROGRAM", "/nowhere/fp8route")
+    with pytest.raises(RuntimeError, match="FP8ROUTE_PROGRAM"):
+        fp8route.tune("48x64")
+
+
+def test_trace(tmp_path):
+    file = tmp_path / "trace"
+    operands = product(3, 24, 32)
+    with fp8route.trace(file):
+        for _ in range(5):
+            ft.scaled_mm(*operands)
+        ft.run_on("reference", *operands)
+    ft.scaled_mm(*operands)
+    assert fp8route.read_trace(file) == {"3x24x32": 6}
+    assert "FP8ROUTE_TRACE" not in os.environ
