@@ -121,10 +121,15 @@ typedef struct fp8r_problem {
 
 /* ---- The contract ------------------------------------------------------------------------------------------------ */
 
+enum {
+    FP8R_LAUNCH_PLAIN = 1u << 0 /* kernels are launched one behind the other, without programmatic dependent launch */
+};
+
 /* What the context lends to a backend; borrowed until the state is destroyed. */
 typedef struct fp8r_services {
     size_t struct_size;
-    int32_t threads, reserved; /* the most threads `parallel` uses, the caller counted */
+    int32_t threads; /* the most threads `parallel` uses, the caller counted */
+    uint32_t flags;  /* FP8R_LAUNCH_* */
     void *pool;
     /* Calls task(arg, i) for every i in 0..count-1, each once, on up to `threads` threads, and returns when all are
      * done. Where the pool is busy with another caller, the tasks run in this thread. Tasks must not call it again. */

@@ -96,6 +96,7 @@ static fp8r_status make_pool(struct fp8r_context *context)
         return fp8r_fail_memory("the thread pool");
     context->services = (fp8r_services){.struct_size = sizeof(fp8r_services),
                                         .threads = threads,
+                                        .flags = context->environment.launches_plain ? FP8R_LAUNCH_PLAIN : 0,
                                         .pool = context->pool,
                                         .parallel = fp8r_pool_parallel};
     return FP8R_OK;

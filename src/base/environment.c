@@ -74,6 +74,7 @@ bool fp8r_environment_init(struct fp8r_environment *environment, bool read)
     environment->threads = (int32_t)number(environment, "FP8ROUTE_THREADS", 10, 1, 4096, 0);
     environment->cpu_mask = (uint32_t)number(environment, "FP8ROUTE_CPU_MASK", 16, 0, UINT32_MAX, 0);
     environment->checks = number(environment, "FP8ROUTE_CHECK", 10, 0, 1, 0) == 1;
+    environment->launches_plain = number(environment, "FP8ROUTE_PDL", 10, 0, 1, 1) == 0;
     const char *unrouted = getenv("FP8ROUTE_UNROUTED");
     environment->unrouted_error = unrouted && strcmp(unrouted, "error") == 0;
     if (unrouted && *unrouted && !environment->unrouted_error)

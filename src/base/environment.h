@@ -19,6 +19,7 @@ struct fp8r_environment {
     uint32_t cpu_mask;    /* FP8ROUTE_CPU_MASK=hex: features to pretend absent, for tests */
     bool unrouted_error;  /* FP8ROUTE_UNROUTED=error */
     bool checks;          /* FP8ROUTE_CHECK=1: ask the driver about every call's pointers */
+    bool launches_plain;  /* FP8ROUTE_PDL=0: no programmatic dependent launch */
     bool is_used;         /* any of them is set */
     char complaint[160];  /* one line on a variable that could not be understood, "" otherwise */
 };

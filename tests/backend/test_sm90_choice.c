@@ -131,6 +131,23 @@ static void decode_is_skinny(void **state)
     assert_memory_equal(row->configs[row->pick(row->user, &h200, &problem)], "wide_", 5);
 }
 
+/* A part of a GPU, or a smaller one: the model has an answer. */
+static void any_number_of_multiprocessors(void **state)
+{
+    static const char *const texts[] = {"5x512x4096", "100x512x2048:bias", "300x1040x1152", "8192x4096x4096",
+                                        "16*7x128x512:tensor"};
+    const fp8r_backend *row = sm90();
+    (void)state;
+    for (int sm_count = 1; sm_count <= 160; sm_count++) {
+        fp8r_device_facts device = h200;
+        device.sm_count = sm_count;
+        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+            const fp8r_problem problem = problem_of(texts[i]);
+            assert_true(row->pick(row->user, &device, &problem) >= 0);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -138,6 +155,7 @@ int main(void)
         cmocka_unit_test(every_name_is_its_configuration),
         cmocka_unit_test(half_rows_are_quantised_in_front),
         cmocka_unit_test(decode_is_skinny),
+        cmocka_unit_test(any_number_of_multiprocessors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

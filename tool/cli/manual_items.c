@@ -11,6 +11,7 @@ const struct fp8r_manual_item fp8r_manual_environment[] = {
     {"FP8ROUTE_THREADS", "threads a product may use on a CPU; --threads wins over it"},
     {"FP8ROUTE_VERBOSE", "1: a line on standard error for each new decision; 2: one for each call as well"},
     {"FP8ROUTE_TRACE", "a file to which the problems met are appended, one JSON object a line; fp8route trace summary sums it up"},
+    {"FP8ROUTE_PDL", "0: on a GPU, launch kernels one behind the other, without programmatic dependent launch"},
     {"FP8ROUTE_CHECK", "1: on a GPU, ask the driver at every call whether the operands lie on its device"},
     {"FP8ROUTE_CPU_MASK", "hexadecimal: processor features to pretend absent, for tests"},
     {"FP8ROUTE_BLAS", "the BLAS library to load for the blas backend"},

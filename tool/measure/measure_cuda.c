@@ -159,7 +159,6 @@ static void close_gpu(void *user)
     if (gpu->end) (void)cudaEventDestroy(gpu->end);
     if (gpu->stream) (void)cudaStreamDestroy(gpu->stream);
     (void)cudaGetLastError();
-    fp8r_nvml_close(&gpu->nvml);
     free(gpu);
 }
 

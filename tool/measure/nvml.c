@@ -3,6 +3,7 @@
 #include "measure/nvml.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stddef.h>
 
 /* Numbers of the library's interface: success, the multiprocessors' clock, the GPU's own sensor. */
@@ -15,29 +16,34 @@ static bool find(void *library, const char *name, void **function)
     return *function != NULL;
 }
 
-bool fp8r_nvml_open(const char *bus_id, struct fp8r_nvml *nvml)
+/* Starting the library takes as long as some hundred products, and tools open a device for every configuration that they
+ * look at: it is started once and stays. */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct fp8r_nvml started; /* without a device; library NULL where it could not be */
+static int (*device_by_bus)(const char *, void **);
+
+static void start(void)
 {
-    int (*start)(void);
-    int (*by_bus)(const char *, void **);
-    *nvml = (struct fp8r_nvml){.library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)};
-    if (!nvml->library) return false;
-    bool found = find(nvml->library, "nvmlInit_v2", (void **)&start) &&
-                 find(nvml->library, "nvmlDeviceGetHandleByPciBusId_v2", (void **)&by_bus) &&
-                 find(nvml->library, "nvmlDeviceGetClockInfo", (void **)&nvml->clock) &&
-                 find(nvml->library, "nvmlDeviceGetPowerUsage", (void **)&nvml->power) &&
-                 find(nvml->library, "nvmlDeviceGetTemperature", (void **)&nvml->temperature);
-    if (found && start() == SUCCESS && by_bus(bus_id, &nvml->device) == SUCCESS) return true;
-    nvml->device = NULL;
-    fp8r_nvml_close(nvml);
-    return false;
+    int (*init)(void);
+    void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library) return;
+    bool found = find(library, "nvmlInit_v2", (void **)&init) &&
+                 find(library, "nvmlDeviceGetHandleByPciBusId_v2", (void **)&device_by_bus) &&
+                 find(library, "nvmlDeviceGetClockInfo", (void **)&started.clock) &&
+                 find(library, "nvmlDeviceGetPowerUsage", (void **)&started.power) &&
+                 find(library, "nvmlDeviceGetTemperature", (void **)&started.temperature);
+    if (found && init() == SUCCESS)
+        started.library = library;
+    else
+        dlclose(library);
 }
 
-void fp8r_nvml_close(struct fp8r_nvml *nvml)
+bool fp8r_nvml_open(const char *bus_id, struct fp8r_nvml *nvml)
 {
-    int (*stop)(void);
-    if (nvml->library && find(nvml->library, "nvmlShutdown", (void **)&stop)) (void)stop();
-    if (nvml->library) dlclose(nvml->library);
-    *nvml = (struct fp8r_nvml){0};
+    pthread_once(&once, start);
+    *nvml = started;
+    if (!nvml->library || device_by_bus(bus_id, &nvml->device) != SUCCESS) nvml->device = NULL;
+    return nvml->device != NULL;
 }
 
 int fp8r_nvml_clock_mhz(const struct fp8r_nvml *nvml)

@@ -12,9 +12,9 @@ struct fp8r_nvml {
     int (*temperature)(void *device, int sensor, unsigned *celsius);
 };
 
-/* bus_id: "0000:17:00.0". False where the library or the device is not to be had; then all reads give 0. */
+/* bus_id: "0000:17:00.0". False where the library or the device is not to be had; then all reads give 0. Nothing needs
+ * closing: the library is started once a process and stays. */
 bool fp8r_nvml_open(const char *bus_id, struct fp8r_nvml *nvml);
-void fp8r_nvml_close(struct fp8r_nvml *nvml);
 
 /* As they are now; 0 where it cannot be told. */
 int fp8r_nvml_clock_mhz(const struct fp8r_nvml *nvml);

@@ -39,10 +39,12 @@ static int64_t divide_up(int64_t value, int64_t by)
     return (value + by - 1) / by;
 }
 
-/* Clusters of more than two stay inside a group of 16 to 18 multiprocessors. */
+/* Clusters of more than two stay inside a group of 16 to 18 multiprocessors. A part of a GPU may have fewer: then one
+ * cluster runs at a time. */
 static int usable_sms(const struct rates *rates, int cluster)
 {
-    return cluster > 2 ? rates->sm_count / 16 * 16 : rates->sm_count / cluster * cluster;
+    const int usable = cluster > 2 ? rates->sm_count / 16 * 16 : rates->sm_count / cluster * cluster;
+    return usable > cluster ? usable : cluster;
 }
 
 /* Bytes that must come from memory or go there, once. */

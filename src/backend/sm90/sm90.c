@@ -96,7 +96,7 @@ static int64_t horizon(void *user, const fp8r_device_facts *device, const fp8r_p
 static fp8r_status prepare(void *user, const fp8r_services *services, const fp8r_device_facts *device,
                            const fp8r_problem *problem, int config, void **state)
 {
-    (void)user, (void)services;
+    (void)user;
     struct fp8r_sm90_plan *plan = malloc(sizeof *plan);
     if (!plan) return fp8r_fail_memory("a prepared sm90 kernel");
     fp8r_status status = fp8r_sm90_prepare(device, problem, config, plan);
@@ -104,6 +104,7 @@ static fp8r_status prepare(void *user, const fp8r_services *services, const fp8r
         free(plan);
         return status;
     }
+    if (services && services->flags & FP8R_LAUNCH_PLAIN) plan->dependent_launch = false;
     *state = plan;
     return FP8R_OK;
 }
