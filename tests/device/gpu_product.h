@@ -21,14 +21,14 @@
 #define CUDA(call) assert_int_equal(call, cudaSuccess)
 
 /* 0 where there is no GPU; says why. */
-static int gpu_count(void)
+static inline int gpu_count(void)
 {
     int count = 0;
     if (fp8r_cuda_count(&count) != FP8R_OK) print_message("no GPU: %s\n", fp8r_last_error());
     return count;
 }
 
-static fp8r_context *gpu_context(int index, uint32_t flags)
+static inline fp8r_context *gpu_context(int index, uint32_t flags)
 {
     const fp8r_context_options options = {.struct_size = sizeof options, .flags = FP8R_NO_ROUTE_FILES | flags};
     fp8r_context *context = NULL;
@@ -43,17 +43,16 @@ struct gpu_product {
     char *blocks[SAMPLE_OPERANDS];
 };
 
-static fp8r_matrix *gpu_matrix(fp8r_matmul *matmul, int operand)
+static inline fp8r_matrix *gpu_matrix(fp8r_matmul *matmul, int operand)
 {
     fp8r_matrix *const matrices[] = {&matmul->a,       &matmul->b,       &matmul->out,
                                      &matmul->scale_a, &matmul->scale_b, &matmul->bias};
     return matrices[operand];
 }
 
-/* In memory of the current device. */
-static void gpu_product_init(struct gpu_product *it, const char *text, uint64_t seed)
+/* The host's sample goes over, into memory of the current device. */
+static inline void gpu_product_place(struct gpu_product *it)
 {
-    if (!sample_init(&it->host, text, SAMPLE_EXACT, seed)) fail_msg("%s: no sample", text);
     it->matmul = it->host.matmul;
     for (int i = 0; i < SAMPLE_OPERANDS; i++) {
         const struct sample_block *block = &it->host.blocks[i];
@@ -65,7 +64,18 @@ static void gpu_product_init(struct gpu_product *it, const char *text, uint64_t 
     }
 }
 
-static void gpu_product_fini(struct gpu_product *it)
+static inline void gpu_product_init_data(struct gpu_product *it, const char *text, enum sample_data data, uint64_t seed)
+{
+    if (!sample_init(&it->host, text, data, seed)) fail_msg("%s: no sample", text);
+    gpu_product_place(it);
+}
+
+static inline void gpu_product_init(struct gpu_product *it, const char *text, uint64_t seed)
+{
+    gpu_product_init_data(it, text, SAMPLE_EXACT, seed);
+}
+
+static inline void gpu_product_fini(struct gpu_product *it)
 {
     for (int i = 0; i < SAMPLE_OPERANDS; i++)
         CUDA(cudaFree(it->blocks[i]));
@@ -73,7 +83,7 @@ static void gpu_product_fini(struct gpu_product *it)
 }
 
 /* Poison in out, there and here. */
-static void gpu_product_clear(struct gpu_product *it, cudaStream_t stream)
+static inline void gpu_product_clear(struct gpu_product *it, cudaStream_t stream)
 {
     const struct sample_block *out = &it->host.blocks[SAMPLE_OUT];
     sample_clear(&it->host);
@@ -82,7 +92,7 @@ static void gpu_product_clear(struct gpu_product *it, cudaStream_t stream)
 }
 
 /* Waits for the stream; true where out is right. */
-static int gpu_product_is_right(struct gpu_product *it, cudaStream_t stream, char line[160])
+static inline int gpu_product_is_right(struct gpu_product *it, cudaStream_t stream, char line[160])
 {
     const struct sample_block *out = &it->host.blocks[SAMPLE_OUT];
     CUDA(cudaStreamSynchronize(stream));

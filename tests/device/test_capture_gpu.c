@@ -184,6 +184,61 @@ static void other_streams_captures_are_left_alone(void **state)
         CUDA(cudaStreamDestroy(streams[i]));
 }
 
+/* The per-thread default stream captures like any other. */
+static void the_threads_own_stream_is_captured(void **state)
+{
+    struct gpu_product product;
+    (void)state;
+    if (!context) skip();
+    gpu_product_init(&product, "20x512x1024:bias", 3);
+    cudaGraphExec_t graph = capture(&product, cudaStreamPerThread, 2);
+    gpu_product_clear(&product, cudaStreamPerThread);
+    CUDA(cudaGraphLaunch(graph, cudaStreamPerThread));
+    GPU_JUDGE(&product, cudaStreamPerThread);
+    CUDA(cudaGraphExecDestroy(graph));
+    gpu_product_fini(&product);
+}
+
+/* The legacy stream waits for all blocking ones, which a capture of one of them cannot: the call says so and runs nothing. A
+ * stream that does not block is no obstacle. */
+static void the_legacy_stream_while_another_captures(void **state)
+{
+    void *const legacy[] = {NULL, cudaStreamLegacy};
+    (void)state;
+    if (!context) skip();
+    for (int i = 0; i < 4; i++) {
+        struct gpu_product captured, eager;
+        cudaStream_t stream;
+        const bool blocks = i < 2;
+        CUDA(cudaStreamCreateWithFlags(&stream, blocks ? cudaStreamDefault : cudaStreamNonBlocking));
+        gpu_product_init(&captured, "12x640x512", 1);
+        gpu_product_init(&eager, "12x512x768", 2);
+        gpu_product_clear(&captured, stream);
+        gpu_product_clear(&eager, stream);
+        CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+        if (fp8r_scaled_mm(context, &captured.matmul, stream) != FP8R_OK) fail_msg("%s", fp8r_last_error());
+        const fp8r_status status = fp8r_scaled_mm(context, &eager.matmul, legacy[i % 2]);
+        cudaGraph_t graph = NULL;
+        const cudaError_t ended = cudaStreamEndCapture(stream, &graph);
+        if (blocks) {
+            assert_int_equal(status, FP8R_ERROR_DEVICE);
+            assert_true(strlen(fp8r_last_error()) > 0);
+            (void)cudaGetLastError(); /* a capture that was drawn in may be invalid now */
+        } else {
+            if (status != FP8R_OK) fail_msg("%s", fp8r_last_error());
+            CUDA(ended);
+            GPU_JUDGE(&eager, NULL);
+        }
+        if (graph) CUDA(cudaGraphDestroy(graph));
+        gpu_product_clear(&eager, stream);
+        if (fp8r_scaled_mm(context, &eager.matmul, legacy[i % 2]) != FP8R_OK) fail_msg("%s", fp8r_last_error());
+        GPU_JUDGE(&eager, NULL);
+        gpu_product_fini(&captured);
+        gpu_product_fini(&eager);
+        CUDA(cudaStreamDestroy(stream));
+    }
+}
+
 int main(void)
 {
 #define CAPTURE_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -193,6 +248,8 @@ int main(void)
         CAPTURE_TEST(replays_see_new_data),
         CAPTURE_TEST(workspace_is_the_callers_while_capturing),
         CAPTURE_TEST(other_streams_captures_are_left_alone),
+        CAPTURE_TEST(the_threads_own_stream_is_captured),
+        CAPTURE_TEST(the_legacy_stream_while_another_captures),
     };
     return cmocka_run_group_tests_name("capture on a GPU", tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <cuda_runtime_api.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,26 @@ fp8r_device_facts gpu_facts(void)
     facts.arch = 10 * major + minor;
     facts.l2_bytes = facts.last_level_bytes = l2;
     return facts;
+}
+
+fp8r_context *gpu_routed_context(void)
+{
+    fp8r_context_options options = {.struct_size = sizeof options, .flags = FP8R_NO_ENVIRONMENT | FP8R_NO_ROUTE_FILES};
+    const fp8r_device device = {FP8R_DEVICE_CUDA, 0};
+    fp8r_context *context = NULL;
+    glob_t files = {0};
+    (void)glob(FP8R_ROUTES "/*.routes", 0, NULL, &files);
+    for (size_t i = 0; i < files.gl_pathc && !context; i++) {
+        options.routes = files.gl_pathv[i];
+        if (fp8r_context_create(device, &options, &context) == FP8R_OK) printf("routes: %s\n", options.routes);
+    }
+    globfree(&files);
+    options.routes = NULL;
+    if (!context && fp8r_context_create(device, &options, &context) != FP8R_OK) {
+        puts(fp8r_last_error());
+        exit(EXIT_FAILURE);
+    }
+    return context;
 }
 
 void gpu_sample_init(struct gpu_sample *gpu, struct sample *sample)

@@ -18,6 +18,10 @@ struct gpu_sample {
 /* Facts of the current device; ends the program as skipped where there is none. */
 fp8r_device_facts gpu_facts(void);
 
+/* A context on GPU 0 that reads the route files of the source tree, if one is this GPU's, and no environment; ends the
+ * program where it cannot be made. */
+fp8r_context *gpu_routed_context(void);
+
 /* Fails the running test where a call failed. */
 void gpu_check(const char *call, int error);
 
