@@ -16,7 +16,8 @@ CONFIGURE = $(CONFIGURE_HOST) $(if $(filter ON,$(CUDA)),-DFP8R_CUDA=ON -DCMAKE_C
 # Without cmocka everything but the tests is built.
 tests_if_possible = $$(pkg-config --exists cmocka && echo ON || echo OFF)
 
-.PHONY: build demo test test-full test-gpu test-python bench install check-asan check-tsan check-includes check-abi abi-baseline fuzz \
+.PHONY: build demo test test-full test-gpu test-python bench bench-gpu bench-gpu-here install check-asan check-tsan check-includes \
+	check-abi abi-baseline fuzz \
 	fuzz-coverage fuzz-planted test-aarch64 clean help
 
 build:
@@ -51,6 +52,19 @@ test-python: build
 
 bench: build
 	cmake --build $(BUILD) --target bench
+
+# Every bar of the GPU backends, beside torch and the floor. ARGS: --only BAR,... for a shard, see bench/gpu/bench_gpu.py.
+bench-gpu:
+	@if ! nvidia-smi -L >/dev/null 2>&1; then echo 'bench-gpu: skipped: there is no GPU here'; else $(MAKE) --no-print-directory bench-gpu-here; fi
+
+bench-gpu-here:
+	@scripts/packages build
+	$(CONFIGURE) -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DFP8R_CUDA=ON -DFP8R_TESTS=$(tests_if_possible)
+	cmake --build $(BUILD)
+	mkdir -p bench/results
+	python3 bench/gpu/bench_gpu.py --library $(BUILD)/src/libfp8route.so --kernels $(BUILD)/bench/libbench_gpu.so \
+	    --program $(BUILD)/tool/fp8route --first-call $(BUILD)/bench/first_call --bench-cpu $(BUILD)/bench/bench_cpu \
+	    --results bench/results $(ARGS)
 
 install:
 	@scripts/packages build
@@ -108,6 +122,7 @@ help:
 	@echo 'make test-gpu      the tests that need a GPU (nvcc 13 or later)'
 	@echo 'make test-python   the Python package, with PYTHON=python3'
 	@echo 'make bench         measure every bar of the CPU backends'
+	@echo 'make bench-gpu     every bar of the GPU backends, beside torch where it is there; ARGS="--only BAR,..." for a part'
 	@echo 'make install       PREFIX=/usr/local DESTDIR='
 	@echo 'make check-asan    tests under the address and undefined-behaviour sanitizers'
 	@echo 'make check-tsan    threaded tests under the thread sanitizer'

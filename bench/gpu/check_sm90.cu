@@ -422,7 +422,16 @@ static void run_case(const char *text, const fp8r_device_facts *device)
 int main(int argc, char **argv)
 {
     cudaDeviceProp properties;
+    int count = 0;
+    if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) {
+        puts("skipped: there is no GPU");
+        return 77;
+    }
     CHECK(cudaGetDeviceProperties(&properties, 0));
+    if (properties.major != 9) {
+        puts("skipped: the kernels are for compute capability 9.0");
+        return 77;
+    }
     fp8r_device_facts device = {};
     device.struct_size = sizeof device;
     device.kind = FP8R_DEVICE_CUDA;
