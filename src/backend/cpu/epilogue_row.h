@@ -13,25 +13,30 @@
 
 enum { EPILOGUE_BLOCK = 64 };
 
-static inline void epilogue_scale(const struct fp8r_cpu_row *row, int64_t first, int64_t count, float *values)
+static inline void epilogue_scale(const struct fp8r_cpu_row *row, int64_t first, int64_t count, const float *sums,
+                                  float *restrict values)
 {
-    const float *scale = row->scale_b;
+    const float *scale = row->scale_b, scale_a = row->scale_a;
     if (scale && row->scale_b_stride == 1) {
         for (int64_t i = 0; i < count; i++)
-            values[i] = values[i] * scale[first + i] * row->scale_a;
+            values[i] = sums[first + i] * scale[first + i] * scale_a;
     } else {
         for (int64_t i = 0; i < count; i++)
-            values[i] = values[i] * (scale ? scale[(first + i) * row->scale_b_stride] : 1.0f) * row->scale_a;
+            values[i] = sums[first + i] * (scale ? scale[(first + i) * row->scale_b_stride] : 1.0f) * scale_a;
     }
 }
 
-static inline void epilogue_bias(const struct fp8r_cpu_row *row, int64_t first, int64_t count, float *values)
+static inline void epilogue_bias(const struct fp8r_cpu_row *row, int64_t first, int64_t count, float *restrict values)
 {
     if (!row->bias) return;
     if (row->bias_stride == 1 && row->bias_dtype == FP8R_DTYPE_BF16) {
         const uint16_t *bias = (const uint16_t *)row->bias + first;
         for (int64_t i = 0; i < count; i++)
             values[i] = values[i] + fp8r_from_bf16(bias[i]);
+    } else if (row->bias_stride == 1 && row->bias_dtype == FP8R_DTYPE_FP32) {
+        const float *bias = (const float *)row->bias + first;
+        for (int64_t i = 0; i < count; i++)
+            values[i] = values[i] + bias[i];
     } else {
         for (int64_t i = 0; i < count; i++)
             values[i] = values[i] + fp8r_load(row->bias, (first + i) * row->bias_stride, row->bias_dtype);
@@ -54,7 +59,7 @@ static inline void epilogue_store(const struct fp8r_cpu_row *row, int64_t first,
         uint16_t *out = (uint16_t *)row->out + first;
         for (int64_t i = 0; i < count; i++)
             out[i] = epilogue_bf16(values[i]);
-    } else if (row->out_dtype == FP8R_DTYPE_FP16) {
+    } else { /* fp16: packed fp32 is made in place */
         uint16_t *out = (uint16_t *)row->out + first;
         int64_t i = 0;
 #if defined(__F16C__)
@@ -64,20 +69,19 @@ static inline void epilogue_store(const struct fp8r_cpu_row *row, int64_t first,
 #endif
         for (; i < count; i++)
             out[i] = fp8r_to_fp16(values[i]);
-    } else {
-        memcpy((float *)row->out + first, values, (size_t)count * sizeof *values);
     }
 }
 
 static void epilogue(const struct fp8r_cpu_row *row, const float *sums, int64_t count)
 {
-    float values[EPILOGUE_BLOCK];
+    bool in_place = row->out_dtype == FP8R_DTYPE_FP32 && row->out_stride == 1;
+    float block[EPILOGUE_BLOCK];
     for (int64_t first = 0; first < count; first += EPILOGUE_BLOCK) {
         int64_t size = count - first < EPILOGUE_BLOCK ? count - first : EPILOGUE_BLOCK;
-        memcpy(values, sums + first, (size_t)size * sizeof *values);
-        epilogue_scale(row, first, size, values);
+        float *values = in_place ? (float *)row->out + first : block;
+        epilogue_scale(row, first, size, sums, values);
         epilogue_bias(row, first, size, values);
-        epilogue_store(row, first, size, values);
+        if (!in_place) epilogue_store(row, first, size, values);
     }
 }
 
