@@ -9,11 +9,12 @@ from fp8route_c import CODES, HALVES, SCALES, Failure, Pointers
 ROTATE_BYTES = 400 << 20
 GRAPH_US = 500.0
 FLOOR_BLOCKS = (528, 1056, 2112)
-GRAIN = 256
+GRAIN = 4096
+LARGE = 2 << 20  # weights begin where allocators place large tensors
 
 
-def round_up(size):
-    return size + -size % GRAIN
+def round_up(size, grain=GRAIN):
+    return size + -size % grain
 
 
 class Machine:
@@ -40,7 +41,7 @@ class Machine:
         start, whole = self.regions[region]
         if size > whole:
             raise Failure(f"{size} bytes do not fit into the {region} of the benchmark")
-        return start + (offset if offset + size <= whole else offset % (whole - size + 1) // GRAIN * GRAIN)
+        return start + (offset if offset + size <= whole else offset % (whole - size + 1) // LARGE * LARGE)
 
     def tensor(self, address, shape, dtype):
         """A torch view of our memory."""
@@ -78,14 +79,18 @@ class Point:
         self.bytes = sum(getattr(routed, name).extent_bytes() for name in ("a", "b", "out"))
         self.sets = max(2, -(-ROTATE_BYTES // self.bytes))
 
+    def _step(self):
+        """From one set's codes to the next one's."""
+        return round_up(self.sizes["a"] + self.sizes["b"], LARGE if self.sizes["b"] > 4 * LARGE else GRAIN)
+
     def _skew(self, matrix):
         """The alignment that the case's text asks for, as an offset."""
-        return (matrix.data or 0) % GRAIN
+        return (matrix.data or 0) % 256
 
     def address(self, way, name, i):
         """b and a of a set lie side by side, so that the floor streams them as one."""
         matrix = getattr(self.matmuls[way], name)
-        size, step = self.sizes[name], self.sizes["a"] + self.sizes["b"]
+        size, step = self.sizes[name], self._step()
         if name == "out":
             return self.machine.place("out", i * size, size) + self._skew(matrix)
         if name == "a" and matrix.dtype in (3, 4):
@@ -150,7 +155,7 @@ class Point:
     def _chained(self, way, call, dependent, early):
         size = self.matmuls[way].a.extent_bytes()
         def both(i):
-            source = self.machine.place("codes", (i * (self.sizes["a"] + self.sizes["b"]) + (1 << 29)) // GRAIN * GRAIN, size)
+            source = self.machine.place("codes", i * self._step() + (1 << 29), size)
             self.library.cuda("bench_producer", source, self.address(way, "a", i), size, int(dependent), int(early),
                               self.machine.stream)
             call(i)

@@ -199,15 +199,27 @@ static void h3_other_numbers_of_multiprocessors(void **state)
 
 enum fault { NO_FAULT, STEP_DROPPED, SCALES_SWAPPED, TILE_MISSING, FAULTS };
 
+/* Which two of a's scales differ most: of values drawn at random, neighbours may be all but equal. */
+static void farthest_scales(const struct sample *host, int64_t found[2])
+{
+    const float *scales = host->matmul.scale_a.data;
+    found[0] = found[1] = 0;
+    for (int64_t i = 1; i < host->matmul.a.rows; i++) {
+        if (scales[i] < scales[found[0]]) found[0] = i;
+        if (scales[i] > scales[found[1]]) found[1] = i;
+    }
+}
+
 static void plant_in_operands(struct gpu_product *it, enum fault fault)
 {
     const fp8r_matmul *matmul = &it->matmul;
-    float two[2];
+    int64_t which[2];
     if (fault == STEP_DROPPED) CUDA(cudaMemset((char *)matmul->a.data + 5 * matmul->a.row_stride + 64, 0, 32));
     if (fault != SCALES_SWAPPED) return;
-    CUDA(cudaMemcpy(two, (float *)matmul->scale_a.data + 3, sizeof two, cudaMemcpyDeviceToHost));
-    const float swapped[2] = {two[1], two[0]};
-    CUDA(cudaMemcpy((float *)matmul->scale_a.data + 3, swapped, sizeof swapped, cudaMemcpyHostToDevice));
+    farthest_scales(&it->host, which);
+    for (int i = 0; i < 2; i++)
+        CUDA(cudaMemcpy((float *)matmul->scale_a.data + which[i], (float *)it->host.matmul.scale_a.data + which[1 - i],
+                        sizeof(float), cudaMemcpyHostToDevice));
 }
 
 /* A tile of 8 x 64 keeps zeros. */

@@ -11,7 +11,8 @@
  * beside each. */
 struct fp8r_rotation_part {
     uint8_t *memory; /* kept from one load to the next */
-    size_t memory_bytes, set_bytes;
+    size_t memory_bytes, set_bytes; /* set_bytes: from one to the next */
+    size_t used_bytes;              /* of a set */
     int64_t sets, next;
 };
 enum { FP8R_ROTATION_WEIGHTS, FP8R_ROTATION_ACTIVATIONS, FP8R_ROTATION_PARTS };

@@ -41,6 +41,9 @@ FP8R_DEVICE struct wide_tile wide_tile_at(const struct fp8r_sm90_args *args, con
     const bool whole = args->tiles_m - first >= args->raster;
     const int at_n = divide(in_band, whole ? &args->by_height : &args->by_last_height, &at_m);
     tile.m = ((first + at_m) * args->share_m + place->m_rank) * rows;
+    /* A last tile that reaches beyond M starts earlier instead, and its first rows are computed and stored twice, with
+     * the same bits: the copy engine fills rows that are not there more slowly than it fetches rows that are. */
+    if (args->m >= rows) tile.m = min(tile.m, args->m - rows);
     tile.n = (at_n * args->share_n + place->n_rank) * columns;
     return tile;
 }
