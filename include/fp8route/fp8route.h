@@ -301,8 +301,8 @@ enum {
 
 /* A product in arrays. Any scale may have one element, whatever its rank; else
  *   scale_a  one a row of a: a's leading extents, or [M], with or without a last 1    batched: [B|1, M|1, 1]
- *   scale_b  [N] or [1, N]; LINEAR: [N, 1], too                                       batched: [B|1, 1, N|1]
- *   bias     [N] or [1, N]                                                            batched: [N] or [B|1, 1, N]
+ *   scale_b  [N], [1, N] or [N, 1]                                                    batched: [B|1, 1, N|1]
+ *   bias     likewise                                                                 batched: [N] or [B|1, 1, N]
  *   out      a's leading extents and N; extents NULL = not there yet: packed */
 typedef struct fp8r_arrays {
     size_t struct_size;

@@ -154,8 +154,8 @@ static fp8r_status set_upright(const char *name, const fp8r_array *scale, const 
     return rows_of(name, scale, rank, &matrix->rows, &matrix->row_stride);
 }
 
-/* One value a column of out: [N], [1, N], or (one: [N, 1]) where b itself is [N, K]. */
-static fp8r_status set_line(const char *name, const fp8r_array *array, int64_t n, bool may_be_single, bool is_upright,
+/* One value a column of out: [N], [1, N], or [N, 1], as layers keep the scales of a weight. */
+static fp8r_status set_line(const char *name, const fp8r_array *array, int64_t n, bool may_be_single,
                             fp8r_matrix *matrix)
 {
     char shape[SHAPE_BYTES];
@@ -166,7 +166,7 @@ static fp8r_status set_line(const char *name, const fp8r_array *array, int64_t n
     }
     if (array->rank == 1 || (array->rank == 2 && array->extents[0] == 1))
         at = last;
-    else if (array->rank == 2 && array->extents[1] == 1 && is_upright)
+    else if (array->rank == 2 && array->extents[1] == 1)
         at = 0;
     if (at < 0 || array->extents[at] != n)
         return INVALID("%s has shape %s: it must have %sone element a column of out, [%lld]", name,
@@ -180,7 +180,7 @@ static fp8r_status set_line(const char *name, const fp8r_array *array, int64_t n
 static fp8r_status set_deep(const char *name, const fp8r_array *array, bool is_bias, int64_t n, fp8r_matrix *matrix)
 {
     if (is_bias && array->rank == 1)
-        return set_line(name, array, n, false, false, matrix);
+        return set_line(name, array, n, false, matrix);
     if (!is_bias && is_single(array)) {
         *matrix = single(array);
         return FP8R_OK;
@@ -234,7 +234,7 @@ static fp8r_status set_out(const fp8r_arrays *arrays, fp8r_matmul *matmul)
 
 static fp8r_status set_rest(const fp8r_arrays *arrays, fp8r_matmul *matmul)
 {
-    bool is_deep = arrays->form == FP8R_FORM_BATCHED, is_upright = arrays->form == FP8R_FORM_LINEAR;
+    bool is_deep = arrays->form == FP8R_FORM_BATCHED;
     int64_t n = matmul->b.cols;
     if (is_given(&arrays->scale_a))
         FP8R_TRY(check_array("scale_a", &arrays->scale_a, 0, RANK_MOST));
@@ -247,10 +247,10 @@ static fp8r_status set_rest(const fp8r_arrays *arrays, fp8r_matmul *matmul)
                          : set_upright("scale_a", &arrays->scale_a, "a", &arrays->a, matmul->a.rows, &matmul->scale_a));
     if (is_given(&arrays->scale_b))
         FP8R_TRY(is_deep ? set_deep("scale_b", &arrays->scale_b, false, n, &matmul->scale_b)
-                         : set_line("scale_b", &arrays->scale_b, n, true, is_upright, &matmul->scale_b));
+                         : set_line("scale_b", &arrays->scale_b, n, true, &matmul->scale_b));
     if (is_given(&arrays->bias))
         FP8R_TRY(is_deep ? set_deep("bias", &arrays->bias, true, n, &matmul->bias)
-                         : set_line("bias", &arrays->bias, n, false, false, &matmul->bias));
+                         : set_line("bias", &arrays->bias, n, false, &matmul->bias));
     return FP8R_OK;
 }
 

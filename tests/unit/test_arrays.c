@@ -98,7 +98,10 @@ static void a_layer_s_weight_is_transposed(void **state)
     assert_int_equal(matmul.scale_b.cols, 5);
     arrays.form = FP8R_FORM_PLAIN;
     arrays.b = array(FP8R_DTYPE_E4M3, 2, EXTENTS(8, 5));
-    assert_refused(&arrays, FP8R_ERROR_INVALID_ARGUMENT, "scale_b has shape [5, 1]");
+    assert_made(&arrays, &matmul); /* b is the other way round, the scales are the same */
+    assert_int_equal(matmul.scale_b.cols, 5);
+    arrays.scale_b = array(FP8R_DTYPE_FP32, 2, EXTENTS(8, 1));
+    assert_refused(&arrays, FP8R_ERROR_INVALID_ARGUMENT, "scale_b has shape [8, 1]");
 }
 
 static void batches_keep_their_dimensions(void **state)
@@ -149,6 +152,20 @@ static void what_does_not_fit_is_named(void **state)
     assert_refused(&arrays, FP8R_ERROR_INVALID_ARGUMENT, "struct_size is 8");
 }
 
+static void rows_without_elements_have_no_strides(void **state)
+{
+    (void)state;
+    fp8r_array a = {.extents = EXTENTS(2, 3, 0), .strides = EXTENTS(7, 1, 1), .dtype = FP8R_DTYPE_E4M3, .rank = 3};
+    fp8r_arrays arrays = plain(a, array(FP8R_DTYPE_E4M3, 2, EXTENTS(0, 5)));
+    fp8r_matmul matmul;
+    assert_made(&arrays, &matmul);
+    assert_int_equal(matmul.out.rows, 6);
+    arrays.a.extents = EXTENTS(0, 3, 8);
+    arrays.b = array(FP8R_DTYPE_E4M3, 2, EXTENTS(8, 5));
+    assert_made(&arrays, &matmul);
+    assert_int_equal(matmul.out.rows, 0);
+}
+
 static void sizes_beyond_64_bits_are_refused(void **state)
 {
     (void)state;
@@ -187,6 +204,7 @@ int main(void)
         cmocka_unit_test(a_layer_s_weight_is_transposed),
         cmocka_unit_test(batches_keep_their_dimensions),
         cmocka_unit_test(what_does_not_fit_is_named),
+        cmocka_unit_test(rows_without_elements_have_no_strides),
         cmocka_unit_test(sizes_beyond_64_bits_are_refused),
         cmocka_unit_test(scales_of_a_quantised_array),
     };

@@ -12,23 +12,40 @@ import threading
 TARGETS = ("torch", "sgl_kernel", "flashinfer")
 
 _lock = threading.Lock()
-_counts = {}  # of a function's name: [routed, original]
+_counts = []  # of every thread: {name: [routed, original]}
 _installed = {}  # of a target: (holder, name, original) of each place
 
 
+class _Local(threading.local):
+    def __init__(self):
+        self.counts = {}
+        with _lock:
+            _counts.append(self.counts)
+
+
+_local = _Local()
+
+
 def count(name, is_routed):
-    with _lock:
-        pair = _counts.setdefault(name, [0, 0])
-        pair[0 if is_routed else 1] += 1
+    """Counts in the thread's own table: no lock."""
+    counts = _local.counts
+    if name not in counts:
+        counts[name] = [0, 0]
+    counts[name][0 if is_routed else 1] += 1
 
 
 def stats(reset=False):
     """Calls of each drop-in so far: {"torch._scaled_mm": {"routed": 12, "original": 1}}. What was compiled is not counted."""
+    totals = {}
     with _lock:
-        seen = {name: {"routed": pair[0], "original": pair[1]} for name, pair in sorted(_counts.items())}
-        if reset:
-            _counts.clear()
-    return seen
+        for counts in _counts:
+            for name, pair in list(counts.items()):
+                total = totals.setdefault(name, {"routed": 0, "original": 0})
+                total["routed"] += pair[0]
+                total["original"] += pair[1]
+            if reset:
+                counts.clear()
+    return dict(sorted(totals.items()))
 
 
 class Installation:

@@ -14,12 +14,13 @@ from . import count, original_of
 REPLACED = ("bmm_fp8",)
 ORIGINALS = {}
 ROWS = {"cublas": "cublaslt", "cutlass": "sm90"}
+_is_compiling = torch.compiler.is_compiling
 _WIDE = (torch.bfloat16, torch.float16, torch.float32)
 _FP8 = (torch.float8_e4m3fn, torch.float8_e5m2)
 
 
 def _count(is_routed):
-    if not torch.compiler.is_compiling():
+    if not _is_compiling():
         count("flashinfer.bmm_fp8", is_routed)
 
 

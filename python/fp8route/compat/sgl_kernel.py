@@ -12,11 +12,13 @@ from . import count, original_of
 
 REPLACED = ("fp8_scaled_mm", "sgl_per_token_quant_fp8", "sgl_per_tensor_quant_fp8")
 ORIGINALS = {}
+_is_compiling = torch.compiler.is_compiling
+_operator = torch.ops.fp8route.scaled_mm.default
 _WIDE = (torch.bfloat16, torch.float16, torch.float32)
 
 
 def _count(name, is_routed):
-    if not torch.compiler.is_compiling():
+    if not _is_compiling():
         count(f"sgl_kernel.{name}", is_routed)
 
 
@@ -37,6 +39,14 @@ def _line(tensor, count_wanted):
 
 def fp8_scaled_mm(mat_a, mat_b, scales_a, scales_b, out_dtype, bias=None):
     """mat_a [M, K], mat_b [K, N] e4m3; scales_a of M elements (or one), scales_b of N (or one); bias of N."""
+    if mat_a.dim() == 2 and not _is_compiling():
+        try:  # the operator judges; what it refuses may still be in another shape, or the original's
+            result = _operator(mat_a, mat_b, scales_a, scales_b, bias, out_dtype)
+        except RuntimeError:
+            pass
+        else:
+            count("sgl_kernel.fp8_scaled_mm", True)
+            return result
     if mat_a.dim() != 2 or mat_b.dim() != 2:
         return _hand_over("fp8_scaled_mm", f"mat_a has {mat_a.dim()} dimensions, mat_b {mat_b.dim()}, which must be 2",
                           mat_a, mat_b, scales_a, scales_b, out_dtype, bias)

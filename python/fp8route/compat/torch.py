@@ -1,7 +1,7 @@
 """torch._scaled_mm and _scaled_mm_v2 (the one behind torch.nn.functional.scaled_mm): tensor-wise and row-wise fp8 cases.
 
-Anything else, and anything torch would refuse, goes to torch's own function, so that errors are torch's. More is taken than
-torch takes: any M, N and K, any layout, every bias with every result, one scale tensor-wise and the other row-wise.
+Anything else goes to torch's own function, so that errors are torch's. More is taken than torch takes: any M, N and K, any
+layout, every bias with every result, one scale tensor-wise and the other row-wise.
 SPDX-License-Identifier: Apache-2.0
 """
 import torch
@@ -14,13 +14,16 @@ REPLACED = ("_scaled_mm", "_scaled_mm_v2")
 ORIGINALS = {}
 _TENSOR_WISE, _ROW_WISE = 0, 1  # torch.nn.functional.ScalingType
 _WIDE = (torch.bfloat16, torch.float16, torch.float32)
+_is_compiling = torch.compiler.is_compiling
+_operator = torch.ops.fp8route.scaled_mm.default
+_carveout = getattr(torch._C, "_get_sm_carveout_experimental", lambda: None)
 _FP8 = (torch.float8_e4m3fn, torch.float8_e5m2)
 
 
 def _is_scale(scale, rows, cols, device):
     """One element, or one a row (rows x 1) or column (1 x cols)."""
-    return scale.dtype is torch.float32 and scale.device == device and (
-        scale.numel() == 1 or (scale.dim() == 2 and scale.shape[0] == rows and scale.shape[1] == cols))
+    return scale.dtype is torch.float32 and scale.device == device and (scale.numel() == 1 or (
+        scale.dim() == 2 and scale.shape[0] == rows and scale.shape[1] == cols and scale.is_contiguous()))
 
 
 def _covers(a, b, scale_a, scale_b, bias, out_dtype, out):
@@ -28,6 +31,8 @@ def _covers(a, b, scale_a, scale_b, bias, out_dtype, out):
         return False
     if a.dtype not in _FP8 or b.dtype is not torch.float8_e4m3fn or out_dtype not in _WIDE or b.device != a.device:
         return False
+    if not _is_compiling() and _carveout() is not None:
+        return False  # only torch's kernels leave multiprocessors free
     n = b.shape[1]
     if bias is not None and (bias.dtype not in _WIDE or bias.shape[-1:] != (n,) or bias.numel() != n or bias.dim() > 2
                              or bias.device != a.device):
@@ -38,7 +43,7 @@ def _covers(a, b, scale_a, scale_b, bias, out_dtype, out):
 
 
 def _count(name, is_routed):
-    if not torch.compiler.is_compiling():
+    if not _is_compiling():
         count(name, is_routed)
 
 
@@ -48,6 +53,15 @@ def _original(name):
 
 def _scaled_mm(self, mat2, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None, use_fast_accum=False, *, out=None):
     """As torch._scaled_mm. Without fast accumulation partial sums are promoted to fp32 regularly."""
+    if out is None and out_dtype in _WIDE and mat2.dtype is torch.float8_e4m3fn and self.dim() == 2 and not _is_compiling():
+        if _carveout() is None:
+            try:  # the operator judges; what it refuses may still be torch's
+                result = _operator(self, mat2, scale_a, scale_b, bias, out_dtype, not use_fast_accum)
+            except RuntimeError:
+                pass
+            else:
+                count("torch._scaled_mm", True)
+                return result
     wanted = out_dtype if out_dtype is not None else out.dtype if out is not None else self.dtype
     if _covers(self, mat2, scale_a, scale_b, bias, wanted, out):
         _count("torch._scaled_mm", True)
