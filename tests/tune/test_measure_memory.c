@@ -38,7 +38,7 @@ static int race_once(struct fp8r_tool_error *error)
     if (code == FP8R_EXIT_GOOD) code = fp8r_inputs_create(&shape, 1, FP8R_GUARD_BYTES, &inputs, error);
     if (code == FP8R_EXIT_GOOD) code = fp8r_rotation_load(&rotation, &device, &inputs, 4, error);
     if (code == FP8R_EXIT_GOOD)
-        code = fp8r_contest_open(&contest, context, &entrants, &shape, &device, &rotation, &inputs, 1, error);
+        code = fp8r_contest_open(&contest, context, &entrants, NULL, &shape, &device, &rotation, &inputs, 1, error);
     for (int i = 0; code == FP8R_EXIT_GOOD && i < contest.count; i++) {
         if (contest.racers[i].standing != FP8R_STANDING_READY) continue;
         code = fp8r_contest_verify(&contest, i, &fp8r_verify_defaults, error);

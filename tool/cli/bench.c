@@ -101,7 +101,7 @@ static int race(struct bench *bench, const fp8r_matmul *shape, struct fp8r_input
                              .behind_factor = behind_factor,
                              .keep = keep,
                              .enough_us = seconds * 1e6 / ROUNDS_MIN};
-    int code = fp8r_contest_open(&contest, bench->session.context, &bench->entrants, shape, &bench->device,
+    int code = fp8r_contest_open(&contest, bench->session.context, &bench->entrants, NULL, shape, &bench->device,
                                  &bench->rotation, inputs, (uint64_t)bench->arguments->seed, error);
     if (code != FP8R_EXIT_GOOD) return code;
     code = fp8r_race_enter(&race, &contest, error);

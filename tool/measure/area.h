@@ -9,7 +9,8 @@
 
 enum fp8r_guard {
     FP8R_GUARD_BYTES, /* harm is found afterwards, by fp8r_area_intact */
-    FP8R_GUARD_PAGES  /* touching memory beyond is a fault at once, as near as the alignment lets it be */
+    FP8R_GUARD_PAGES, /* touching memory beyond is a fault at once, as near as the alignment lets it be */
+    FP8R_GUARD_NONE   /* nobody will look, not even for what was never written */
 };
 
 /* What memory holds that nobody has written: NaN in every floating type. */
@@ -26,7 +27,7 @@ struct fp8r_area {
 };
 
 /* align: a power of two from 1 to 256; below 256 the data is aligned to that and not to more. All of it is
- * poison. False when there is no memory. */
+ * poison, but for GUARD_NONE. False when there is no memory. */
 bool fp8r_area_create(struct fp8r_area *area, size_t data_bytes, size_t align, enum fp8r_guard guard);
 void fp8r_area_destroy(struct fp8r_area *area);
 

@@ -5,12 +5,20 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/convert.h"
 #include "base/dtype.h"
+#include "base/pool.h"
+#include "base/sizes.h"
 #include "measure/random.h"
 
-enum { TABLE_SIZE = 1 << 16 };
+enum {
+    TABLE_SIZE = 1 << 16,
+    WORD_VALUES = 4,     /* drawn from one random word */
+    SHARE = 4 << 20,     /* values that a thread draws at a time */
+    THREADS_MOST = 16
+};
 
 /* A row quantised by its largest of some thousand normal values has its standard deviation near a quarter of
  * 448. */
@@ -66,7 +74,7 @@ static void fill_line(const fp8r_matrix *matrix, const struct table *table, stru
 {
     uint64_t word = 0;
     for (int64_t i = 0; i < count; i++, at += step) {
-        word = i % 4 == 0 ? fp8r_random_next(random) : word >> 16;
+        word = i % WORD_VALUES == 0 ? fp8r_random_next(random) : word >> 16;
         size_t pick = word & (TABLE_SIZE - 1);
         if (fp8r_dtype_is_fp8(matrix->dtype))
             ((uint8_t *)matrix->data)[at] = table->values.codes[pick];
@@ -77,6 +85,55 @@ static void fill_line(const fp8r_matrix *matrix, const struct table *table, stru
     }
 }
 
+/* A matrix by its lines, those of all batch items in a row. */
+struct lines {
+    const fp8r_matrix *matrix;
+    const struct table *table;
+    uint64_t start; /* of the random numbers behind the table */
+    int64_t of_item, count, stride, step, all, share;
+};
+
+/* A line's numbers are found without drawing those before it, so that the bytes do not depend on the threads. */
+static void fill_share(void *arg, int64_t index)
+{
+    const struct lines *lines = arg;
+    const fp8r_matrix *matrix = lines->matrix;
+    const uint64_t words = (uint64_t)fp8r_size_blocks(lines->count, WORD_VALUES);
+    int64_t end = fp8r_size_min(lines->all, (index + 1) * lines->share);
+    for (int64_t i = index * lines->share; i < end; i++) {
+        struct fp8r_random random = {lines->start};
+        fp8r_random_skip(&random, (uint64_t)i * words);
+        fill_line(matrix, lines->table, &random,
+                  i / lines->of_item * matrix->batch_stride + i % lines->of_item * lines->stride, lines->count,
+                  lines->step);
+    }
+}
+
+/* Do no two lines share an element? Items stand one behind the other, or their lines in turns. */
+static bool are_apart(const struct lines *lines)
+{
+    const int64_t batch = lines->matrix->batch, between = lines->matrix->batch_stride;
+    const int64_t length = (lines->count - 1) * lines->step + 1;
+    bool items = batch == 1 || between >= (lines->of_item - 1) * lines->stride + length;
+    bool turns = batch > 1 && between >= length && lines->stride >= (batch - 1) * between + length;
+    return turns || (items && (lines->of_item == 1 || lines->stride >= length));
+}
+
+static void fill_lines(struct lines *lines)
+{
+    lines->share = fp8r_size_max(1, SHARE / lines->count);
+    const int64_t shares = fp8r_size_blocks(lines->all, lines->share);
+    const int64_t threads = !are_apart(lines)
+                                ? 1
+                                : fp8r_size_min(fp8r_size_min(shares, THREADS_MOST), sysconf(_SC_NPROCESSORS_ONLN));
+    struct fp8r_pool *pool = threads > 1 ? fp8r_pool_create((int)threads) : NULL;
+    if (pool)
+        fp8r_pool_parallel(pool, shares, fill_share, lines);
+    for (int64_t i = 0; !pool && i < shares; i++)
+        fill_share(lines, i);
+    fp8r_pool_destroy(pool);
+}
+
 bool fp8r_fill_matrix(const fp8r_matrix *matrix, uint64_t seed)
 {
     struct fp8r_random random = {seed};
@@ -85,12 +142,15 @@ bool fp8r_fill_matrix(const fp8r_matrix *matrix, uint64_t seed)
     struct table *table = table_create(matrix->dtype, &random);
     if (!table) return false;
     bool by_row = matrix->col_stride <= matrix->row_stride || matrix->rows == 1;
-    int64_t lines = by_row ? matrix->rows : matrix->cols, count = by_row ? matrix->cols : matrix->rows;
-    int64_t line_stride = by_row ? matrix->row_stride : matrix->col_stride;
-    int64_t step = by_row ? matrix->col_stride : matrix->row_stride;
-    for (int64_t i = 0; i < matrix->batch; i++)
-        for (int64_t line = 0; line < lines; line++)
-            fill_line(matrix, table, &random, i * matrix->batch_stride + line * line_stride, count, step);
+    struct lines lines = {.matrix = matrix,
+                          .table = table,
+                          .start = random.state,
+                          .of_item = by_row ? matrix->rows : matrix->cols,
+                          .count = by_row ? matrix->cols : matrix->rows,
+                          .stride = by_row ? matrix->row_stride : matrix->col_stride,
+                          .step = by_row ? matrix->col_stride : matrix->row_stride};
+    lines.all = matrix->batch * lines.of_item;
+    fill_lines(&lines);
     free(table);
     return true;
 }

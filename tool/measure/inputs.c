@@ -74,7 +74,8 @@ static bool create_area(struct fp8r_inputs *inputs, int input, enum fp8r_guard g
     int64_t bytes = 0;
     if (matrix->dtype == FP8R_DTYPE_NONE) return true;
     if (!fp8r_matrix_span_bytes(matrix, &bytes) ||
-        !fp8r_area_create(&inputs->areas[input], (size_t)bytes, align_of(matrix->data), guard))
+        !fp8r_area_create(&inputs->areas[input], (size_t)bytes, align_of(matrix->data),
+                          guard == FP8R_GUARD_NONE && input != FP8R_INPUT_OUT ? FP8R_GUARD_BYTES : guard))
         return false;
     matrix->data = inputs->areas[input].data;
     return true;
@@ -116,7 +117,7 @@ int fp8r_inputs_create(const fp8r_matmul *shape, uint64_t seed, enum fp8r_guard 
         fp8r_inputs_destroy(inputs);
         return fp8r_tool_error_memory(error, "the operands");
     }
-    fp8r_inputs_remember(inputs);
+    if (guard != FP8R_GUARD_NONE) fp8r_inputs_remember(inputs);
     return FP8R_EXIT_GOOD;
 }
 

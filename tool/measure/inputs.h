@@ -42,6 +42,12 @@ int fp8r_inputs_create(const fp8r_matmul *shape, uint64_t seed, enum fp8r_guard 
                        struct fp8r_inputs *inputs, struct fp8r_tool_error *error);
 void fp8r_inputs_destroy(struct fp8r_inputs *inputs);
 
+/* How operands are made whose copies on the device are what is run. */
+static inline enum fp8r_guard fp8r_inputs_guard(bool is_remote)
+{
+    return is_remote ? FP8R_GUARD_NONE : FP8R_GUARD_BYTES;
+}
+
 /* Makes out unwritten again. */
 void fp8r_inputs_poison_out(struct fp8r_inputs *inputs);
 

@@ -5,11 +5,19 @@
 #include <stdlib.h>
 
 #include "base/status.h"
+#include "measure/clock.h"
+#include "measure/judge_cuda.h"
 #include "measure/measure_device.h"
 #include "measure/nvml.h"
 
 /* Starting a graph costs the device a few microseconds, which a sample must not show. */
-enum { SAMPLE_NS = 500000 };
+enum { SAMPLE_NS = 500000, STATE_NS = 50000000 };
+
+/* What the device's sensors said last, and when. */
+struct state {
+    int64_t at_ns;
+    int mhz, watts, celsius;
+};
 
 struct gpu {
     int index;
@@ -17,6 +25,8 @@ struct gpu {
     cudaStream_t stream;
     cudaEvent_t start, end;
     struct fp8r_nvml nvml;
+    struct state state;
+    struct fp8r_comparison_result *result; /* on the device */
 };
 
 struct fp8r_recording {
@@ -70,6 +80,57 @@ static fp8r_status copy_out(void *user, void *to_host, const void *from, size_t 
 {
     return copy(user, to_host, from, bytes, cudaMemcpyDeviceToHost);
 }
+
+static fp8r_status copy_across(void *user, void *to, const void *from, size_t bytes)
+{
+    return copy(user, to, from, bytes, cudaMemcpyDeviceToDevice);
+}
+
+/* ---- Judging ---- */
+
+static fp8r_status fill(void *user, void *memory, int byte, size_t bytes)
+{
+    const struct gpu *gpu = user;
+    TRY_CUDA(cudaSetDevice, (gpu->index));
+    return check("cudaMemsetAsync", cudaMemsetAsync(memory, byte, bytes, gpu->stream));
+}
+
+static fp8r_status spread(void *user, const fp8r_matrix *matrix, int64_t batch, int of_rows, float *to)
+{
+    const struct gpu *gpu = user;
+    TRY_CUDA(cudaSetDevice, (gpu->index));
+    return check("the spread of a line", (cudaError_t)fp8r_judge_cuda_spread(matrix, batch, of_rows, to, gpu->stream));
+}
+
+static fp8r_status gather(void *user, const float *from, const int64_t *places, size_t count, float *values)
+{
+    const struct gpu *gpu = user;
+    const size_t place_bytes = count * sizeof *places, value_bytes = count * sizeof *values;
+    uint8_t *room = allocate(user, place_bytes + value_bytes);
+    if (!room) return fp8r_fail_memory("elements to look at on the device");
+    fp8r_status status = copy_in(user, room, places, place_bytes);
+    if (status == FP8R_OK)
+        status = check("gathering elements", (cudaError_t)fp8r_judge_cuda_gather(
+                                                 from, (const int64_t *)(const void *)room, count,
+                                                 (float *)(void *)(room + place_bytes), gpu->stream));
+    if (status == FP8R_OK) status = copy_out(user, values, room + place_bytes, value_bytes);
+    release(user, room);
+    return status;
+}
+
+static fp8r_status compare(void *user, const struct fp8r_comparison *comparison, struct fp8r_comparison_result *result)
+{
+    const struct gpu *gpu = user;
+    TRY_CUDA(cudaSetDevice, (gpu->index));
+    *result = (struct fp8r_comparison_result){.wrong = 0, .first = UINT64_MAX};
+    FP8R_TRY(copy_in(user, gpu->result, result, sizeof *result));
+    FP8R_TRY(check("comparing results", (cudaError_t)fp8r_judge_cuda_compare(comparison, gpu->result, gpu->stream)));
+    return copy_out(user, result, gpu->result, sizeof *result);
+}
+
+static const struct fp8r_judge judge = {.fill = fill, .spread = spread, .gather = gather, .compare = compare};
+
+/* ---- Timing ---- */
 
 static fp8r_status make_calls(const struct gpu *gpu, const struct fp8r_recording *recording)
 {
@@ -137,19 +198,31 @@ static fp8r_status time_batch(void *user, const struct fp8r_recording *recording
     return FP8R_OK;
 }
 
+/* Asking takes a millisecond, and the answers are averages of longer times: they are asked anew when they are old. */
+static const struct state *state_now(struct gpu *gpu)
+{
+    const int64_t now_ns = fp8r_clock_ns();
+    if (gpu->state.at_ns > 0 && now_ns - gpu->state.at_ns < STATE_NS) return &gpu->state;
+    gpu->state = (struct state){.at_ns = now_ns,
+                                .mhz = fp8r_nvml_clock_mhz(&gpu->nvml),
+                                .watts = fp8r_nvml_power_watts(&gpu->nvml),
+                                .celsius = fp8r_nvml_temperature_celsius(&gpu->nvml)};
+    return &gpu->state;
+}
+
 static int clock_mhz(void *user)
 {
-    return fp8r_nvml_clock_mhz(&((const struct gpu *)user)->nvml);
+    return state_now(user)->mhz;
 }
 
 static int power_watts(void *user)
 {
-    return fp8r_nvml_power_watts(&((const struct gpu *)user)->nvml);
+    return state_now(user)->watts;
 }
 
 static int temperature_celsius(void *user)
 {
-    return fp8r_nvml_temperature_celsius(&((const struct gpu *)user)->nvml);
+    return state_now(user)->celsius;
 }
 
 static void close_gpu(void *user)
@@ -157,6 +230,7 @@ static void close_gpu(void *user)
     struct gpu *gpu = user;
     if (gpu->start) (void)cudaEventDestroy(gpu->start);
     if (gpu->end) (void)cudaEventDestroy(gpu->end);
+    if (gpu->result) (void)cudaFree(gpu->result);
     if (gpu->stream) (void)cudaStreamDestroy(gpu->stream);
     (void)cudaGetLastError();
     free(gpu);
@@ -170,6 +244,7 @@ static fp8r_status open_gpu(struct gpu *gpu, size_t *free_bytes)
     TRY_CUDA(cudaStreamCreateWithFlags, (&gpu->stream, cudaStreamNonBlocking));
     TRY_CUDA(cudaEventCreate, (&gpu->start));
     TRY_CUDA(cudaEventCreate, (&gpu->end));
+    TRY_CUDA(cudaMalloc, ((void **)&gpu->result, sizeof *gpu->result));
     TRY_CUDA(cudaMemGetInfo, (free_bytes, &total_bytes));
     TRY_CUDA(cudaDeviceGetPCIBusId, (bus_id, (int)sizeof bus_id, gpu->index));
     (void)fp8r_nvml_open(bus_id, &gpu->nvml);
@@ -201,6 +276,8 @@ fp8r_status fp8r_measure_cuda_init(const fp8r_device_facts *facts, bool is_graph
         .release = release,
         .copy_in = copy_in,
         .copy_out = copy_out,
+        .copy_across = copy_across,
+        .judge = &judge,
         .record = record,
         .time = time_batch,
         .forget = forget,

@@ -9,6 +9,8 @@
 
 #include <fp8route/backend.h>
 
+struct fp8r_judge;
+
 /* One call of a batch, queued on (GPU) or run before it returns (CPU). */
 typedef fp8r_status (*fp8r_measured_call)(void *arg, void *stream);
 
@@ -28,6 +30,8 @@ struct fp8r_measure_device {
     void (*release)(void *user, void *memory);
     fp8r_status (*copy_in)(void *user, void *to, const void *from_host, size_t bytes);
     fp8r_status (*copy_out)(void *user, void *to_host, const void *from, size_t bytes);
+    fp8r_status (*copy_across)(void *user, void *to, const void *from, size_t bytes); /* from the device to itself */
+    const struct fp8r_judge *judge; /* NULL: results are judged on the host */
 
     /* Prepares a batch of count calls: call(arg, stream) count times in a row. On a device that records, the
      * calls are made here, once, while their stream is capturing; elsewhere each time. Borrows arg until

@@ -17,6 +17,12 @@ static inline uint64_t fp8r_random_next(struct fp8r_random *random)
     return z ^ z >> 31;
 }
 
+/* As if that many had been drawn. */
+static inline void fp8r_random_skip(struct fp8r_random *random, uint64_t count)
+{
+    random->state += count * 0x9E3779B97F4A7C15u;
+}
+
 /* 0 <= result < 1. */
 static inline double fp8r_random_unit(struct fp8r_random *random)
 {

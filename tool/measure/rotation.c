@@ -58,17 +58,20 @@ static bool make_room(const struct fp8r_measure_device *device, struct fp8r_rota
     return part->memory != NULL;
 }
 
+/* From the host once; from there the device copies. A result that lies on the device is nobody's input. */
 static fp8r_status copy_operand(struct fp8r_rotation *rotation, const struct fp8r_inputs *inputs, int input)
 {
     const struct fp8r_measure_device *device = rotation->device;
     const struct fp8r_area *area = &inputs->areas[input];
     const struct fp8r_rotation_part *part = &rotation->parts[part_of(input)];
     fp8r_status status = FP8R_OK;
-    if (rotation->offsets[input] == SIZE_MAX) return FP8R_OK;
-    for (int64_t set = 0; set < part->sets && status == FP8R_OK; set++)
-        status = device->copy_in(device->user,
-                                 part->memory + (size_t)set * part->set_bytes + rotation->offsets[input],
-                                 area->data, area->data_bytes);
+    if (rotation->offsets[input] == SIZE_MAX || (device->is_remote && input == FP8R_INPUT_OUT)) return FP8R_OK;
+    uint8_t *first = part->memory + rotation->offsets[input];
+    for (int64_t set = 0; set < part->sets && status == FP8R_OK; set++) {
+        uint8_t *to = first + (size_t)set * part->set_bytes;
+        status = set > 0 && device->copy_across ? device->copy_across(device->user, to, first, area->data_bytes)
+                                                : device->copy_in(device->user, to, area->data, area->data_bytes);
+    }
     return status;
 }
 

@@ -20,14 +20,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/convert.h"
 #include "base/dtype.h"
+#include "base/pool.h"
 #include "base/sizes.h"
 #include "measure/lines.h"
 #include "measure/sample_places.h"
 
-enum { CHUNK = 4096, DEVIATIONS = 6, KEPT_BYTES = 128 << 20 };
+enum { CHUNK = 4096, DEVIATIONS = 6, KEPT_BYTES = 128 << 20, THREADS_MOST = 16 };
 
 const struct fp8r_verify_options fp8r_verify_defaults = {
     .seed = 1, .whole_limit = 2000000000, .sample_elements = 4096, .accumulate_unit = 0x1p-24};
@@ -40,6 +42,7 @@ struct fp8r_verifier {
     struct fp8r_place *places; /* NULL: the whole result */
     int64_t count;
     struct fp8r_expectation *expected; /* a chunk, or all of a sample */
+    int threads;
     bool keeps_all, is_kept; /* room for every expectation: they serve all results; and they are there */
 };
 
@@ -47,6 +50,8 @@ struct fp8r_verify_options fp8r_verify_options_of(const fp8r_device_facts *devic
 {
     struct fp8r_verify_options options = fp8r_verify_defaults;
     options.has_tensor_cores = device->kind == FP8R_DEVICE_CUDA;
+    if (device->kind == FP8R_DEVICE_CUDA) /* the processor has nothing else to do */
+        options.threads = (int)fp8r_size_min(THREADS_MOST, fp8r_size_max(1, sysconf(_SC_NPROCESSORS_ONLN)));
     return options;
 }
 
@@ -83,6 +88,7 @@ int fp8r_verifier_create(const fp8r_matmul *matmul, const struct fp8r_verify_opt
     made->matmul = *matmul;
     made->unit = options->accumulate_unit;
     made->has_tensor_cores = options->has_tensor_cores;
+    made->threads = options->threads;
     int code = choose_places(made, options, error);
     made->keeps_all = made->places || made->count <= KEPT_BYTES / (int64_t)sizeof *made->expected;
     int64_t room = made->keeps_all ? fp8r_size_max(made->count, 1) : CHUNK;
@@ -153,14 +159,15 @@ static double accumulate_bound(const struct fp8r_sums *sums, double unit, double
     return fmin(strict, likely) + FLT_EPSILON / 2 * fabs(sums->sum); /* the sum itself is an fp32 */
 }
 
-static struct fp8r_expectation expect(struct fp8r_verifier *verifier, const struct fp8r_place *place)
+static struct fp8r_expectation expect(const struct fp8r_verifier *verifier, struct fp8r_lines *lines,
+                                      const struct fp8r_place *place)
 {
     const fp8r_matmul *matmul = &verifier->matmul;
     double k = (double)matmul->a.cols;
     double bias = value_at(&matmul->bias, place, 0);
     if (matmul->a.cols == 0) return around(bias, 0, matmul->out.dtype);
     struct fp8r_sums sums;
-    fp8r_lines_multiply(verifier->lines, place, &sums);
+    fp8r_lines_multiply(lines, place, &sums);
     double scale = value_at(&matmul->scale_b, place, 1) * value_at(&matmul->scale_a, place, sums.row_scale);
     double scaled = sums.sum * scale, exact = scaled + bias;
     double error = accumulate_bound(&sums, verifier->unit, k);
@@ -180,9 +187,44 @@ static const struct fp8r_expectation *expect_chunk(struct fp8r_verifier *verifie
     struct fp8r_expectation *to = verifier->expected + (verifier->keeps_all ? first : 0);
     for (int64_t i = 0; i < count; i++) {
         struct fp8r_place place = place_at(verifier, first + i);
-        to[i] = expect(verifier, &place);
+        to[i] = expect(verifier, verifier->lines, &place);
     }
     return to;
+}
+
+/* A share of all expected values, with lines of its own. */
+struct share {
+    struct fp8r_verifier *verifier;
+    bool is_missing[THREADS_MOST];
+};
+
+static void expect_share(void *arg, int64_t index)
+{
+    struct share *share = arg;
+    struct fp8r_verifier *verifier = share->verifier;
+    int64_t first = verifier->count * index / verifier->threads;
+    int64_t end = verifier->count * (index + 1) / verifier->threads;
+    struct fp8r_lines *lines = fp8r_lines_create(&verifier->matmul);
+    share->is_missing[index] = !lines;
+    for (int64_t i = first; lines && i < end; i++) {
+        struct fp8r_place place = place_at(verifier, i);
+        verifier->expected[i] = expect(verifier, lines, &place);
+    }
+    fp8r_lines_destroy(lines);
+}
+
+/* All of them at once, where they are kept; without memory for that, piece by piece as for a single thread. */
+static void expect_together(struct fp8r_verifier *verifier)
+{
+    struct share share = {.verifier = verifier};
+    struct fp8r_pool *pool =
+        verifier->threads > 1 && verifier->keeps_all && !verifier->is_kept ? fp8r_pool_create(verifier->threads) : NULL;
+    if (!pool) return;
+    fp8r_pool_parallel(pool, verifier->threads, expect_share, &share);
+    fp8r_pool_destroy(pool);
+    verifier->is_kept = true;
+    for (int i = 0; i < verifier->threads; i++)
+        verifier->is_kept = verifier->is_kept && !share.is_missing[i];
 }
 
 static bool is_poison(const void *out, int64_t at, int32_t dtype)
@@ -206,21 +248,13 @@ static void describe(const struct fp8r_place *place, double value, const struct 
                  what, expected->exact, (double)expected->low, (double)expected->high);
 }
 
-static void judge(const struct fp8r_verifier *verifier, const void *out, const struct fp8r_place *place,
-                  const struct fp8r_expectation *expected, struct fp8r_verdict *verdict)
+static void judge_value(const struct fp8r_place *place, const struct fp8r_expectation *expected, double value,
+                        bool untouched, struct fp8r_verdict *verdict)
 {
-    const fp8r_matrix *matrix = &verifier->matmul.out;
-    int64_t at = place->batch * matrix->batch_stride + place->row * matrix->row_stride +
-                 place->col * matrix->col_stride;
-    double value = (double)fp8r_load(out, at, matrix->dtype);
-    bool untouched =
-        is_poison(out, at, matrix->dtype); /* not even where NaN belongs: no arithmetic gives these bits */
     bool is_right =
         expected->is_nan ? isnan(value) : value >= (double)expected->low && value <= (double)expected->high;
     verdict->checked++;
-    if ((!is_right || untouched) && verdict->wrong++ == 0) {
-        describe(place, value, expected, untouched, verdict);
-    }
+    if ((!is_right || untouched) && verdict->wrong++ == 0) describe(place, value, expected, untouched, verdict);
     double error = fabs(value - expected->exact), bound = expected->bound;
     bool is_comparable = isfinite(error) && isfinite(bound); /* not NaN, and not beyond fp16 */
     if (is_comparable &&
@@ -231,17 +265,64 @@ static void judge(const struct fp8r_verifier *verifier, const void *out, const s
     }
 }
 
-void fp8r_verify(struct fp8r_verifier *verifier, const void *out, struct fp8r_verdict *verdict)
+/* An element that was never written is wrong even where NaN belongs: no arithmetic gives these bits. */
+static void judge(const struct fp8r_verifier *verifier, const void *out, const struct fp8r_place *place,
+                  const struct fp8r_expectation *expected, struct fp8r_verdict *verdict)
+{
+    const fp8r_matrix *matrix = &verifier->matmul.out;
+    int64_t at = place->batch * matrix->batch_stride + place->row * matrix->row_stride +
+                 place->col * matrix->col_stride;
+    judge_value(place, expected, (double)fp8r_load(out, at, matrix->dtype), is_poison(out, at, matrix->dtype),
+                verdict);
+}
+
+/* Of a result laid out as out, or of values in the order of the places. */
+static void judge_all(struct fp8r_verifier *verifier, const void *out, const float *values,
+                      struct fp8r_verdict *verdict)
 {
     *verdict = (struct fp8r_verdict){.is_whole = !verifier->places};
+    expect_together(verifier);
     for (int64_t first = 0; first < verifier->count; first += CHUNK) {
         int64_t count = fp8r_size_min(CHUNK, verifier->count - first);
         const struct fp8r_expectation *expected = expect_chunk(verifier, first, count);
         for (int64_t i = 0; i < count; i++) {
             struct fp8r_place place = place_at(verifier, first + i);
-            judge(verifier, out, &place, &expected[i], verdict);
+            if (values)
+                judge_value(&place, &expected[i], (double)values[first + i],
+                            is_poison(values, first + i, FP8R_DTYPE_FP32), verdict);
+            else
+                judge(verifier, out, &place, &expected[i], verdict);
         }
     }
     verifier->is_kept = verifier->keeps_all;
     verdict->is_good = verdict->wrong == 0;
+}
+
+void fp8r_verify(struct fp8r_verifier *verifier, const void *out, struct fp8r_verdict *verdict)
+{
+    judge_all(verifier, out, NULL, verdict);
+}
+
+void fp8r_verify_values(struct fp8r_verifier *verifier, const float *values, struct fp8r_verdict *verdict)
+{
+    judge_all(verifier, NULL, values, verdict);
+}
+
+const struct fp8r_place *fp8r_verifier_places(const struct fp8r_verifier *verifier, size_t *count)
+{
+    *count = verifier->places ? (size_t)verifier->count : 0;
+    return verifier->places;
+}
+
+/* The bounds above with D for the root of the squares, once for the tensor cores and once for either's fp32 sums, and
+ * the roundings of both epilogues. The sum of both stays a little below what is given. */
+struct fp8r_error_shares fp8r_error_shares_of(const fp8r_matmul *matmul, double unit)
+{
+    const double k = (double)matmul->a.cols, sums = DEVIATIONS * sqrt(k) * (unit + 0x1p-24);
+    const struct fp8r_sums one = {.sum = 1}, spread = {.squares = 1};
+    const bool promotes = matmul->accumulation == FP8R_ACCUMULATE_PRECISE;
+    return (struct fp8r_error_shares){
+        .sum = 1.001 * (tensor_core_bound(&one, k, promotes) + sums + 4 * FLT_EPSILON),
+        .spread = 1.001 * (tensor_core_bound(&spread, k, promotes) + DEVIATIONS * sums),
+        .value = 2 * FLT_EPSILON};
 }

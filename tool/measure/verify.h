@@ -18,6 +18,7 @@ struct fp8r_verify_options {
     int64_t sample_elements; /* at least this many otherwise */
     double accumulate_unit;  /* largest relative error of one addition: 2^-24 for fp32 */
     bool has_tensor_cores;   /* sums of 8-bit products are kept to 13 bits: a bound of their own */
+    int threads;             /* that work out expected values; 0 stands for 1 */
 };
 
 /* 2e9 operations, 4096 elements, fp32. */
@@ -57,5 +58,19 @@ struct fp8r_verdict {
 
 /* Checks a result: an array laid out as the product's out, in host memory. */
 void fp8r_verify(struct fp8r_verifier *verifier, const void *out, struct fp8r_verdict *verdict);
+
+/* The sample, in the order of its values; NULL: the whole result is checked. */
+const struct fp8r_place *fp8r_verifier_places(const struct fp8r_verifier *verifier, size_t *count);
+
+/* Checks the values of the sample, of a product whose out is fp32. */
+void fp8r_verify_values(struct fp8r_verifier *verifier, const float *values, struct fp8r_verdict *verdict);
+
+/* How far two results of one product may lie apart before the last rounding, when the one comes from fp32 sums of unit
+ * `unit` and the other from a device's tensor cores: sum |S| + spread D + value |r|, with S the scaled sum, D the scaled
+ * root of its terms' squares and r the result. */
+struct fp8r_error_shares {
+    double sum, spread, value;
+};
+struct fp8r_error_shares fp8r_error_shares_of(const fp8r_matmul *matmul, double unit);
 
 #endif

@@ -21,6 +21,9 @@ enum {
 
 static const double behind_factor = 3, cache_factor = 4;
 
+/* As in a tune of a device that replays recordings. */
+static const double recorded_behind_factor = 2, sibling_factor = 1.1;
+
 /* ---- Labels ---- */
 
 static int resolve_label(fp8r_context *context, const fp8r_matmul *matmul, int64_t m,
@@ -106,7 +109,8 @@ static int race(struct work *work, const struct fp8r_audit_question *question, c
                                .rounds_least = other ? PAIR_ROUNDS : FIRST_ROUNDS,
                                .rounds_most = other ? PAIR_ROUNDS_MOST : FIRST_ROUNDS,
                                .budget_us = INFINITY,
-                               .behind_factor = other ? 0 : behind_factor,
+                               .behind_factor = other ? 0 : live->device->records ? recorded_behind_factor : behind_factor,
+                               .sibling_factor = live->device->records ? sibling_factor : 0,
                                .is_enough = other ? is_enough : NULL,
                                .arg = &settling};
     int code = fp8r_tool_status(error, fp8r_family_member(question->family, question->m, &member));
@@ -149,7 +153,7 @@ static int open_family(struct work *work, const struct fp8r_audit_question *larg
     fp8r_matmul member;
     int code = fp8r_tool_status(error, fp8r_family_member(largest->family, largest->m, &member));
     if (code == FP8R_EXIT_GOOD)
-        code = fp8r_inputs_create(&member, live->seed, FP8R_GUARD_BYTES, &work->inputs, error);
+        code = fp8r_inputs_create(&member, live->seed, fp8r_inputs_guard(live->device->is_remote), &work->inputs, error);
     if (code == FP8R_EXIT_GOOD)
         code = fp8r_rotation_load(&work->rotation, live->device, &work->inputs,
                                   live->is_warm ? 0 : cache_factor, error);

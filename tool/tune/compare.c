@@ -85,7 +85,7 @@ static int open_set(struct work *work, const fp8r_matmul *matmul, int number, do
     if (number == INPUTS - 1) plant_nans(&work->inputs.matmul);
     code = fp8r_rotation_load(&compare->rotation, compare->device, &work->inputs, cache_factor, error);
     if (code == FP8R_EXIT_GOOD)
-        code = fp8r_contest_open(&work->contest, compare->context, &work->points, matmul, compare->device,
+        code = fp8r_contest_open(&work->contest, compare->context, &work->points, NULL, matmul, compare->device,
                                  &compare->rotation, &work->inputs, compare->seed, error);
     if (code != FP8R_EXIT_GOOD) fp8r_inputs_destroy(&work->inputs);
     return code;

@@ -6,6 +6,7 @@
 
 #include "measure/sampler.h"
 #include "measure/verify.h"
+#include "measure/yardstick.h"
 #include "tune/points.h"
 
 enum fp8r_standing {
@@ -25,6 +26,7 @@ struct fp8r_racer {
 };
 
 struct fp8r_contest {
+    fp8r_context *context;
     const struct fp8r_measure_device *device;
     struct fp8r_rotation *rotation;
     struct fp8r_inputs *inputs; /* host operands of the largest member */
@@ -32,13 +34,15 @@ struct fp8r_contest {
     struct fp8r_racer *racers;  /* one an entrant, which is also its contestant's index in the sampler */
     int count;
     struct fp8r_sampler sampler;
-    struct fp8r_verifier *verifier; /* made with the first verification */
+    struct fp8r_verifier *verifier;   /* made with the first verification, unless there is a yardstick */
+    struct fp8r_yardstick *yardstick; /* likewise, where the device judges */
+    bool has_looked;                  /* for a yardstick */
 };
 
 /* Plans the product of `member` (without data; no larger than what inputs and rotation hold) on every
- * entrant. The last four are borrowed. Exit codes: INTERNAL, UNMEASURED when the device fails. */
+ * entrant, or on those whose labels stand in `only` (NULL behind the last). All but seed are borrowed. Exit codes: INTERNAL, UNMEASURED when the device fails. */
 int fp8r_contest_open(struct fp8r_contest *contest, fp8r_context *context, const struct fp8r_points *entrants,
-                      const fp8r_matmul *member, const struct fp8r_measure_device *device,
+                      const char *const *only, const fp8r_matmul *member, const struct fp8r_measure_device *device,
                       struct fp8r_rotation *rotation, struct fp8r_inputs *inputs, uint64_t seed,
                       struct fp8r_tool_error *error);
 void fp8r_contest_close(struct fp8r_contest *contest);
@@ -54,12 +58,13 @@ int fp8r_contest_verify(struct fp8r_contest *contest, int racer, const struct fp
 int fp8r_contest_enter(struct fp8r_contest *contest, int racer, double enough_us,
                        struct fp8r_tool_error *error);
 
-/* The least time of all that race. Judged by the least that was seen of each (its one verified call, the end of its
- * warm-up, its samples), since noise only makes longer: one sample that the machine disturbed drops nobody. */
+/* The least time that was seen of a racer (its one verified call, the end of its warm-up, its samples), since noise only
+ * makes longer: one sample that the machine disturbed drops nobody. And the least of all that race. */
+double fp8r_contest_least_us(const struct fp8r_contest *contest, int racer);
 double fp8r_contest_best_us(const struct fp8r_contest *contest);
 
 /* How many times longer than that best a racer takes, by the same measure, where it is clearly more than `factor`; 0
- * otherwise. Before the third round there must be twice the distance. */
+ * otherwise. Before the third round there must be twice the distance, before the first three times. */
 double fp8r_contest_behind(const struct fp8r_contest *contest, int racer, double best_us, double factor);
 
 /* Takes a racer out of further rounds. */

@@ -33,6 +33,10 @@ enum {
 static const double grid_candidate_us = 200e3;
 static const double behind_factor = 3, cache_factor = 4;
 
+/* A device that replays recordings holds still, and has many configurations that are nearly alike: there is less to wait
+ * for, those of one backend are soon told apart, and where the winner changes matters only if a wrong one costs something. */
+static const double recorded_problem_us = 120e3, recorded_behind_factor = 2, sibling_factor = 1.1, border_loss = 0.05;
+
 /* A border is placed when the M on its sides are this close. */
 static const double border_ratio = 1.1;
 
@@ -121,6 +125,13 @@ static void pause_a_little(void)
 
 /* ---- Phases ---- */
 
+static void set_factors(const struct work *work, struct race_rules *rules)
+{
+    bool records = work->full->device->records;
+    rules->behind_factor = records ? recorded_behind_factor : behind_factor;
+    rules->sibling_factor = records ? sibling_factor : 0;
+}
+
 static int race(struct work *work, struct race_rules *rules, const char *problem, const fp8r_matmul *member, size_t *index,
                 struct fp8r_tool_error *error)
 {
@@ -142,8 +153,9 @@ static int measure_grid(struct work *work, int64_t m, bool is_last, struct fp8r_
                                .seed = full->seed + (uint64_t)m,
                                .rounds_least = GRID_ROUNDS_LEAST,
                                .rounds_most = GRID_ROUNDS_MOST,
-                               .budget_us = grid_candidate_us * work->entrants.entrant_count,
-                               .behind_factor = behind_factor};
+                               .budget_us = full->device->records ? recorded_problem_us
+                                                                  : grid_candidate_us * work->entrants.entrant_count};
+    set_factors(work, &rules);
     if (code == FP8R_EXIT_GOOD)
         code = race(work, &rules, problem, &member, &index, error);
     if (code == FP8R_EXIT_UNMEASURED) /* nobody can run it: not a case */
@@ -168,8 +180,8 @@ static int measure_border(struct work *work, int64_t m, struct fp8r_tool_error *
                                    .seed = full->seed + (uint64_t)m + (uint64_t)(pass + 1) * 1000003u,
                                    .rounds_least = BORDER_ROUNDS,
                                    .rounds_most = BORDER_ROUNDS,
-                                   .budget_us = INFINITY,
-                                   .behind_factor = behind_factor};
+                                   .budget_us = INFINITY};
+        set_factors(work, &rules);
         code = race(work, &rules, problem, &member, &index, error);
     }
     if (code != FP8R_EXIT_GOOD)
@@ -338,6 +350,22 @@ static bool is_grid_complete(const struct work *work)
     return true;
 }
 
+static double median_at(struct work *work, const struct sample_case *it, const char *name)
+{
+    int i = sample_case_candidate(it, name);
+    size_t count = i >= 0 ? grid_times(work, &it->candidates[i]) : 0;
+    return count > 0 ? fp8r_median(work->scratch, count) : INFINITY;
+}
+
+/* Does either winner lose something on the other's side? */
+static bool is_worth_placing(struct work *work, const struct sample_case *left, const char *left_winner,
+                             const struct sample_case *right, const char *right_winner)
+{
+    double least = work->full->device->records ? 1 + border_loss : 0;
+    return median_at(work, right, left_winner) > least * median_at(work, right, right_winner) ||
+           median_at(work, left, right_winner) > least * median_at(work, left, left_winner);
+}
+
 /* The intervals to halve: neighbours of different winners that are not yet close. Writes their middles. */
 static size_t list_middles(struct work *work, const size_t *cases, size_t count, int64_t *middles)
 {
@@ -348,8 +376,10 @@ static size_t list_middles(struct work *work, const size_t *cases, size_t count,
         int left_winner = winner_of(work, left), right_winner = winner_of(work, right);
         int64_t middle = (int64_t)sqrt((double)left->m * (double)right->m);
         bool placed = middle <= left->m || (double)right->m <= border_ratio * (double)left->m;
-        if (left_winner < 0 || right_winner < 0 || placed || !is_own_border(work, left->m) ||
-            strcmp(left->candidates[left_winner].name, right->candidates[right_winner].name) == 0)
+        if (left_winner < 0 || right_winner < 0 || placed || !is_own_border(work, left->m))
+            continue;
+        const char *here = left->candidates[left_winner].name, *there = right->candidates[right_winner].name;
+        if (strcmp(here, there) == 0 || !is_worth_placing(work, left, here, right, there))
             continue;
         middles[found++] = middle;
     }
@@ -409,7 +439,7 @@ static int load_operands(struct work *work, struct fp8r_tool_error *error)
     fp8r_matmul largest;
     int code = fp8r_tool_status(error, fp8r_family_member(family->text, family->ms[family->m_count - 1], &largest));
     if (code == FP8R_EXIT_GOOD)
-        code = fp8r_inputs_create(&largest, work->full->seed, FP8R_GUARD_BYTES, &work->inputs, error);
+        code = fp8r_inputs_create(&largest, work->full->seed, fp8r_inputs_guard(work->full->device->is_remote), &work->inputs, error);
     if (code == FP8R_EXIT_GOOD)
         code = fp8r_rotation_load(&work->full->rotation, work->full->device, &work->inputs,
                                   work->full->is_warm ? 0 : cache_factor, error);

@@ -288,7 +288,7 @@ static int load_operands(struct turn *turn, struct fp8r_tool_error *error)
         }
     }
     if (largest.a.rows == 0) return FP8R_EXIT_GOOD;
-    int code = fp8r_inputs_create(&largest, turn->gate->seed, FP8R_GUARD_BYTES, &turn->inputs, error);
+    int code = fp8r_inputs_create(&largest, turn->gate->seed, fp8r_inputs_guard(turn->gate->device->is_remote), &turn->inputs, error);
     return code == FP8R_EXIT_GOOD
                ? fp8r_rotation_load(&turn->gate->rotation, turn->gate->device, &turn->inputs,
                                     turn->gate->is_warm ? 0 : cache_factor, error)

@@ -215,7 +215,7 @@ static int measure_point(struct work *work, const fp8r_matmul *member, struct fp
                                       work->points->entrant_count, &fallback, error);
     if (code == FP8R_EXIT_GOOD)
         code =
-            fp8r_contest_open(&contest, quick->context, work->points, member, quick->device, &quick->rotation,
+            fp8r_contest_open(&contest, quick->context, work->points, NULL, member, quick->device, &quick->rotation,
                               &work->inputs, quick->seed + (uint64_t)member->a.rows, error);
     if (code != FP8R_EXIT_GOOD) return code;
     drop_hopeless(work, &contest, fallback);
@@ -280,7 +280,7 @@ static int load_operands(struct work *work, struct fp8r_tool_error *error)
     int64_t m = family->ms[family->m_count - 1];
     int code = fp8r_tool_status(error, fp8r_family_member(family->text, m, &largest));
     if (code == FP8R_EXIT_GOOD)
-        code = fp8r_inputs_create(&largest, work->quick->seed, FP8R_GUARD_BYTES, &work->inputs, error);
+        code = fp8r_inputs_create(&largest, work->quick->seed, fp8r_inputs_guard(work->quick->device->is_remote), &work->inputs, error);
     return code == FP8R_EXIT_GOOD ? fp8r_rotation_load(&work->quick->rotation, work->quick->device,
                                                        &work->inputs, cache_factor, error)
                                   : code;

@@ -1,6 +1,7 @@
 /* Running a race. SPDX-License-Identifier: Apache-2.0 */
 #include "tune/recorded_race.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,10 +54,51 @@ static bool is_dropped(const struct race *race, int racer)
     return why[0] && !(is_kept(race, racer) && strstr(why, "behind"));
 }
 
+static struct sample_case *find_case(const struct race *race, const char *problem)
+{
+    return samples_find(&race->track->record->samples, race->track->record->machine, problem);
+}
+
+/* A case that is known keeps its candidates: those that stay out today are not asked again. Their revisions are today's,
+ * so that another one shows. */
+static void copy_candidates(struct race *race, const struct sample_case *known, struct sample_case *wanted)
+{
+    const struct fp8r_points *entrants = race->track->entrants;
+    wanted->count = known->count;
+    wanted->fallback = known->fallback;
+    for (int i = 0; i < known->count; i++) {
+        memcpy(wanted->candidates[i].name, known->candidates[i].name, sizeof known->candidates[i].name);
+        memcpy(wanted->candidates[i].rev, known->candidates[i].rev, sizeof known->candidates[i].rev);
+    }
+    for (int i = 0; i < entrants->entrant_count; i++) {
+        int at = sample_case_candidate(known, entrants->entrants[i].label);
+        race->candidates[i] = at;
+        if (at < 0)
+            continue;
+        memcpy(wanted->candidates[at].rev, entrants->entrants[i].rev, sizeof entrants->entrants[i].rev);
+        wanted->fallback = i == race->fallback ? at : wanted->fallback;
+    }
+}
+
+static void list_candidates(struct race *race, struct sample_case *wanted)
+{
+    const struct fp8r_points *entrants = race->track->entrants;
+    for (int i = 0; i < entrants->entrant_count; i++) {
+        race->candidates[i] = -1;
+        if (race->contest.racers[i].standing == FP8R_STANDING_REFUSED)
+            continue;
+        race->candidates[i] = wanted->count;
+        wanted->fallback = i == race->fallback ? wanted->count : wanted->fallback;
+        memcpy(wanted->candidates[wanted->count].name, entrants->entrants[i].label, sizeof entrants->entrants[i].label);
+        memcpy(wanted->candidates[wanted->count++].rev, entrants->entrants[i].rev, sizeof entrants->entrants[i].rev);
+    }
+}
+
 /* Announces the case: its candidates are the entrants that can run it, whether they race today or not. */
 static int announce(struct race *race, const char *problem, const fp8r_matmul *member, struct fp8r_tool_error *error)
 {
     const struct fp8r_points *entrants = race->track->entrants;
+    const struct sample_case *known = find_case(race, problem);
     struct sample_case wanted = {.weight = race->rules->weight > 0 ? race->rules->weight : 1};
     struct fp8r_product product;
     int code = fp8r_tool_status(error, fp8r_product_init(member, FP8R_DATA_IGNORED, &product));
@@ -65,18 +107,14 @@ static int announce(struct race *race, const char *problem, const fp8r_matmul *m
     snprintf(wanted.problem, sizeof wanted.problem, "%s", problem);
     fp8r_key_init(&product.problem, race->track->record->samples.machines[race->track->record->machine].mode, &wanted.key);
     wanted.m = product.problem.m;
-    wanted.candidates = calloc((size_t)entrants->entrant_count, sizeof *wanted.candidates);
+    size_t room = (size_t)(known && known->count > entrants->entrant_count ? known->count : entrants->entrant_count);
+    wanted.candidates = calloc(room, sizeof *wanted.candidates);
     if (!wanted.candidates)
         return fp8r_tool_error_memory(error, "a case");
-    for (int i = 0; i < entrants->entrant_count; i++) {
-        race->candidates[i] = -1;
-        if (race->contest.racers[i].standing == FP8R_STANDING_REFUSED)
-            continue;
-        race->candidates[i] = wanted.count;
-        wanted.fallback = i == race->fallback ? wanted.count : wanted.fallback;
-        memcpy(wanted.candidates[wanted.count].name, entrants->entrants[i].label, sizeof entrants->entrants[i].label);
-        memcpy(wanted.candidates[wanted.count++].rev, entrants->entrants[i].rev, sizeof entrants->entrants[i].rev);
-    }
+    if (known && race->rules->only)
+        copy_candidates(race, known, &wanted);
+    else
+        list_candidates(race, &wanted);
     code = wanted.count > 0 ? record_case(race->track->record, &wanted, &race->index, error)
                             : fp8r_tool_error_set(error, FP8R_EXIT_UNMEASURED, "%s: no backend can run it", problem);
     free(wanted.candidates);
@@ -99,32 +137,82 @@ static int drop_wrong(struct race *race, int racer, struct fp8r_tool_error *erro
     return record_dropped(race->track->record, race->index, race->candidates[racer], "wrong result", error);
 }
 
-/* Verifies and warms those that are to race. Who was dropped in an earlier run stays out. */
-static int enter_all(struct race *race, struct fp8r_tool_error *error)
+static bool are_siblings(const struct race *race, int one, int other)
+{
+    const struct fp8r_entrant *entrants = race->track->entrants->entrants;
+    return strcmp(entrants[one].backend, entrants[other].backend) == 0;
+}
+
+/* Times behind whatever the rules hold a racer against: everybody's best, and its own backend's. */
+static double behind(const struct race *race, int racer, double best_us)
+{
+    const struct fp8r_contest *contest = &race->contest;
+    const struct race_rules *rules = race->rules;
+    double times = fp8r_contest_behind(contest, racer, best_us, rules->behind_factor), own_best_us = INFINITY;
+    if (times > 0 || !(rules->sibling_factor > 1))
+        return times;
+    for (int i = 0; i < contest->count; i++)
+        if (contest->racers[i].standing == FP8R_STANDING_RACING && are_siblings(race, racer, i))
+            own_best_us = fmin(own_best_us, fp8r_contest_least_us(contest, i));
+    return fp8r_contest_behind(contest, racer, own_best_us, rules->sibling_factor);
+}
+
+static int drop_behind(struct race *race, struct fp8r_tool_error *error)
+{
+    struct fp8r_contest *contest = &race->contest;
+    double best_us = fp8r_contest_best_us(contest); /* who is dropped is not the best */
+    int code = FP8R_EXIT_GOOD;
+    for (int i = 0; i < contest->count && code == FP8R_EXIT_GOOD; i++) {
+        char why[64];
+        if (is_kept(race, i) || contest->racers[i].standing != FP8R_STANDING_RACING)
+            continue;
+        double times = behind(race, i, best_us);
+        if (!(times > 0))
+            continue;
+        snprintf(why, sizeof why, "%.1fx behind", times);
+        code = drop(race, i, FP8R_STANDING_BEHIND, why, error);
+    }
+    return code;
+}
+
+static int verify(struct race *race, int i, struct fp8r_tool_error *error)
 {
     struct fp8r_verify_options options = fp8r_verify_options_of(fp8r_context_device(race->track->context));
+    struct sample_candidate *candidate = &case_of(race)->candidates[race->candidates[i]];
     options.seed = race->rules->seed;
     options.sample_elements = SAMPLE_ELEMENTS;
     options.whole_limit = WHOLE_LIMIT;
+    /* Once a process: the phases of a problem share its operands, and a reference can take longer than a race. */
+    int code = candidate->is_verified ? FP8R_EXIT_GOOD : fp8r_contest_verify(&race->contest, i, &options, error);
+    candidate->is_verified = code == FP8R_EXIT_GOOD && race->contest.racers[i].standing == FP8R_STANDING_READY;
+    return code == FP8R_EXIT_GOOD && race->contest.racers[i].standing == FP8R_STANDING_WRONG ? drop_wrong(race, i, error)
+                                                                                             : code;
+}
+
+/* Verifies and warms those that are to race. Who was dropped in an earlier run stays out. */
+static int enter_all(struct race *race, struct fp8r_tool_error *error)
+{
+    /* Where a batch is recorded, a single turn of it tells who is far behind before long ones are. */
+    bool has_heats = race->track->device->records && race->rules->behind_factor > 1;
     for (int i = 0; i < race->contest.count; i++) {
         struct fp8r_racer *racer = &race->contest.racers[i];
-        if (racer->standing != FP8R_STANDING_READY || !is_wanted(race, i) ||
-            is_dropped(race, i))
+        if (racer->standing != FP8R_STANDING_READY || !is_wanted(race, i) || is_dropped(race, i))
             continue;
         if (fp8r_interrupted())
             return FP8R_EXIT_INTERRUPTED;
-        /* Once a process: the phases of a problem share its operands, and a reference can take longer than a race. */
-        struct sample_candidate *candidate = &case_of(race)->candidates[race->candidates[i]];
-        int code = candidate->is_verified ? FP8R_EXIT_GOOD : fp8r_contest_verify(&race->contest, i, &options, error);
-        candidate->is_verified = code == FP8R_EXIT_GOOD && racer->standing == FP8R_STANDING_READY;
-        if (code == FP8R_EXIT_GOOD && racer->standing == FP8R_STANDING_WRONG)
-            code = drop_wrong(race, i, error);
-        else if (code == FP8R_EXIT_GOOD)
-            code = fp8r_contest_enter(&race->contest, i, ENOUGH_US, error);
+        int code = verify(race, i, error);
+        if (code == FP8R_EXIT_GOOD && racer->standing == FP8R_STANDING_READY)
+            code = fp8r_contest_enter(&race->contest, i, has_heats ? 0 : ENOUGH_US, error);
         if (code != FP8R_EXIT_GOOD)
             return code;
     }
-    return FP8R_EXIT_GOOD;
+    if (!has_heats)
+        return FP8R_EXIT_GOOD;
+    int code = drop_behind(race, error);
+    for (int i = 0; i < race->contest.count && code == FP8R_EXIT_GOOD; i++)
+        if (race->contest.racers[i].standing == FP8R_STANDING_RACING)
+            code = fp8r_contest_enter(&race->contest, i, ENOUGH_US, error);
+    return code;
 }
 
 static int16_t read_state(const struct fp8r_measure_device *device, int (*read)(void *user))
@@ -152,24 +240,6 @@ static int record_round(struct race *race, struct fp8r_tool_error *error)
         code = record_sample(race->track->record, race->index, race->candidates[taken->contestant], &sample, error);
     }
     return code == FP8R_EXIT_GOOD ? record_flush(race->track->record, error) : code;
-}
-
-static int drop_behind(struct race *race, struct fp8r_tool_error *error)
-{
-    struct fp8r_contest *contest = &race->contest;
-    double best_us = fp8r_contest_best_us(contest); /* who is dropped is not the best */
-    int code = FP8R_EXIT_GOOD;
-    for (int i = 0; i < contest->count && code == FP8R_EXIT_GOOD; i++) {
-        char why[64];
-        if (is_kept(race, i) || contest->racers[i].standing != FP8R_STANDING_RACING)
-            continue;
-        double times = fp8r_contest_behind(contest, i, best_us, race->rules->behind_factor);
-        if (!(times > 0))
-            continue;
-        snprintf(why, sizeof why, "%.1fx behind", times);
-        code = drop(race, i, FP8R_STANDING_BEHIND, why, error);
-    }
-    return code;
 }
 
 static int run_rounds(struct race *race, struct fp8r_tool_error *error)
@@ -203,8 +273,8 @@ int race_run(const struct race_track *track, const struct race_rules *rules, con
     int code = fp8r_entrants_fallback(track->context, member, entrants->entrants, entrants->entrant_count, &race.fallback,
                                       error);
     if (code == FP8R_EXIT_GOOD)
-        code = fp8r_contest_open(&race.contest, track->context, entrants, member, track->device, track->rotation,
-                                 track->inputs, rules->seed, error);
+        code = fp8r_contest_open(&race.contest, track->context, entrants, find_case(&race, problem) ? rules->only : NULL,
+                                 member, track->device, track->rotation, track->inputs, rules->seed, error);
     if (code != FP8R_EXIT_GOOD)
         return code;
     race.candidates = calloc((size_t)entrants->entrant_count, sizeof *race.candidates);

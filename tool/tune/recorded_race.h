@@ -29,6 +29,7 @@ struct race_rules {
     int rounds_least, rounds_most;
     double budget_us;            /* no further round behind this, once the least are done */
     double behind_factor;        /* this much slower than the best is out; the default never is, nor who is kept */
+    double sibling_factor;       /* the same against the best of its own backend; 0: they are all alike */
     const char *keep;            /* never out for being slow, even if it was once; NULL = nobody */
     /* Asked after each round behind the least; true ends the race. NULL: the budget and the most do. */
     bool (*is_enough)(void *arg, const struct sample_case *it);

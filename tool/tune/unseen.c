@@ -35,6 +35,9 @@ static const double cold_factor = 4, behind_factor = 3;
  * a loop that takes minutes would not win there. */
 static const double hopeless_factor = 8;
 
+/* As in a tune of a device that replays recordings. */
+static const double recorded_race_us = 150e3, recorded_behind_factor = 2, recorded_sibling_factor = 1.1;
+
 /* Of a problem's time, what calls may take; the rest goes into making and copying operands. */
 static const double timed_share = 0.5;
 
@@ -79,7 +82,7 @@ static int race_shape(struct work *work, struct record *record, const struct rac
                                .record = record,
                                .note = unseen->note,
                                .user = unseen->user};
-    int code = fp8r_inputs_create(matmul, rules->seed, FP8R_GUARD_BYTES, &inputs, error);
+    int code = fp8r_inputs_create(matmul, rules->seed, fp8r_inputs_guard(unseen->device->is_remote), &inputs, error);
     if (code != FP8R_EXIT_GOOD) return code;
     code = fp8r_rotation_load(&work->rotation, unseen->device, &inputs,
                               record == unseen->record && !unseen->is_warm ? cold_factor : 0, error);
@@ -175,7 +178,8 @@ static int find_routed(fp8r_context *context, const fp8r_matmul *matmul, struct 
                : fp8r_tool_error_set(error, FP8R_EXIT_UNMEASURED, "no backend can run %s", problem->text);
 }
 
-/* work->only: those that are worth racing; the routed one always is. */
+/* work->only: those that are worth racing; the routed one always is. A device that replays recordings finds that out as
+ * soon as they race. */
 static int screen(struct work *work, const struct fp8r_random_problem *shape,
                   const struct unseen_problem *problem, struct fp8r_tool_error *error)
 {
@@ -191,7 +195,14 @@ static int screen(struct work *work, const struct fp8r_random_problem *shape,
     char text[FP8R_TEXT_BYTES];
     const struct sample_case *it = NULL;
     double best = INFINITY;
-    int count = 0, code = shape_read(&small, &matmul, text, error);
+    int count = 0, code;
+    if (work->unseen->device->records) {
+        for (; count < work->entrants.entrant_count; count++)
+            work->only[count] = work->entrants.entrants[count].label;
+        work->only[count] = NULL;
+        return FP8R_EXIT_GOOD;
+    }
+    code = shape_read(&small, &matmul, text, error);
     if (code == FP8R_EXIT_GOOD) code = race_shape(work, &work->screening, &rules, &matmul, text, &it, error);
     for (int i = 0; code == FP8R_EXIT_GOOD && i < it->count; i++)
         best = fmin(best, median_of(&it->candidates[i]));
@@ -210,13 +221,15 @@ static int race_problem(struct work *work, const fp8r_matmul *matmul, struct uns
                         struct fp8r_tool_error *error)
 {
     const struct sample_case *it = NULL;
+    const bool records = work->unseen->device->records;
     struct race_rules rules = {.phase = SAMPLE_GATE,
                                .seed = work->unseen->seed + work->unseen->count,
                                .only = work->only,
                                .rounds_least = ROUNDS_LEAST,
                                .rounds_most = ROUNDS_MOST,
-                               .budget_us = 1e6 * timed_share * work->problem_seconds,
-                               .behind_factor = behind_factor,
+                               .budget_us = records ? recorded_race_us : 1e6 * timed_share * work->problem_seconds,
+                               .behind_factor = records ? recorded_behind_factor : behind_factor,
+                               .sibling_factor = records ? recorded_sibling_factor : 0,
                                .keep = problem->routed};
     int code = race_shape(work, work->unseen->record, &rules, matmul, problem->text, &it, error);
     if (code != FP8R_EXIT_GOOD) return code;
