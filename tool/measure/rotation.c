@@ -80,6 +80,7 @@ int fp8r_rotation_load(struct fp8r_rotation *rotation, const struct fp8r_measure
 {
     if (rotation->device && rotation->device != device) fp8r_rotation_fini(rotation);
     rotation->device = device;
+    rotation->cold_bytes = cache_factor * (double)device->cache_bytes;
     lay_out(rotation, inputs);
     size_t weights = rotation->parts[FP8R_ROTATION_WEIGHTS].used_bytes;
     for (int i = 0; i < FP8R_ROTATION_PARTS; i++) {
@@ -92,6 +93,8 @@ int fp8r_rotation_load(struct fp8r_rotation *rotation, const struct fp8r_measure
             part->sets = (part->sets + 1) / 2;
         }
     }
+    for (int i = 0; i < FP8R_ROTATION_PARTS; i++)
+        rotation->parts[i].turning = rotation->parts[i].sets;
     fp8r_status status = FP8R_OK;
     for (int i = 0; i < FP8R_INPUT_COUNT && status == FP8R_OK; i++)
         status = copy_operand(rotation, inputs, i);
@@ -107,7 +110,19 @@ bool fp8r_rotation_is_cold(const struct fp8r_rotation *rotation, double cache_fa
 
 int64_t fp8r_rotation_sets(const struct fp8r_rotation *rotation)
 {
-    return fp8r_size_max(rotation->parts[0].sets, rotation->parts[1].sets);
+    return fp8r_size_max(rotation->parts[0].turning, rotation->parts[1].turning);
+}
+
+void fp8r_rotation_narrow(struct fp8r_rotation *rotation, const fp8r_matmul *member)
+{
+    int64_t bytes;
+    if (!fp8r_matmul_span_bytes(member, &bytes) || bytes == 0) return;
+    const double wanted = rotation->cold_bytes / (double)bytes + 1;
+    for (int i = 0; i < FP8R_ROTATION_PARTS; i++) {
+        struct fp8r_rotation_part *part = &rotation->parts[i];
+        part->turning = wanted < (double)part->sets ? (int64_t)wanted : part->sets;
+        part->next = part->next < part->turning ? part->next : 0;
+    }
 }
 
 static void *operand_at(const struct fp8r_rotation *rotation, int input)
@@ -129,7 +144,7 @@ void fp8r_rotation_next(struct fp8r_rotation *rotation, int64_t m, fp8r_pointers
                                 .bias = operand_at(rotation, FP8R_INPUT_BIAS)};
     for (int i = 0; i < FP8R_ROTATION_PARTS; i++) {
         struct fp8r_rotation_part *part = &rotation->parts[i];
-        part->next = part->next + 1 == part->sets ? 0 : part->next + 1;
+        part->next = part->next + 1 >= part->turning ? 0 : part->next + 1;
     }
 }
 

@@ -13,13 +13,14 @@ struct fp8r_rotation_part {
     uint8_t *memory; /* kept from one load to the next */
     size_t memory_bytes, set_bytes; /* set_bytes: from one to the next */
     size_t used_bytes;              /* of a set */
-    int64_t sets, next;
+    int64_t sets, turning, next;    /* turning: the first so many take their turn */
 };
 enum { FP8R_ROTATION_WEIGHTS, FP8R_ROTATION_ACTIVATIONS, FP8R_ROTATION_PARTS };
 
 /* Zero-initialise. */
 struct fp8r_rotation {
     const struct fp8r_measure_device *device;
+    double cold_bytes; /* what must have passed before a copy is used again */
     struct fp8r_rotation_part parts[FP8R_ROTATION_PARTS];
     size_t offsets[FP8R_INPUT_COUNT]; /* of the operands' data within a set; SIZE_MAX: absent */
 };
@@ -34,7 +35,11 @@ int fp8r_rotation_load(struct fp8r_rotation *rotation, const struct fp8r_measure
 /* Does a round through all weights exceed cache_factor times the cache? */
 bool fp8r_rotation_is_cold(const struct fp8r_rotation *rotation, double cache_factor);
 
-/* How many calls go through every set. */
+/* Turns no more sets than calls of this product, which is no larger, need to find theirs cold: one that moves more than
+ * cache_factor times the cache itself finds it cold each time. */
+void fp8r_rotation_narrow(struct fp8r_rotation *rotation, const fp8r_matmul *member);
+
+/* How many calls go through every set that turns. */
 int64_t fp8r_rotation_sets(const struct fp8r_rotation *rotation);
 
 /* The pointers of the next sets, for a run with m rows (no more than the operands have). */

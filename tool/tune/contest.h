@@ -37,6 +37,7 @@ struct fp8r_contest {
     struct fp8r_verifier *verifier;   /* made with the first verification, unless there is a yardstick */
     struct fp8r_yardstick *yardstick; /* likewise, where the device judges */
     bool has_looked;                  /* for a yardstick */
+    double hopeless_us; /* whose one call takes longer is BEHIND, and its result is not even looked at; 0 = nobody */
 };
 
 /* Plans the product of `member` (without data; no larger than what inputs and rotation hold) on every
@@ -64,7 +65,7 @@ double fp8r_contest_least_us(const struct fp8r_contest *contest, int racer);
 double fp8r_contest_best_us(const struct fp8r_contest *contest);
 
 /* How many times longer than that best a racer takes, by the same measure, where it is clearly more than `factor`; 0
- * otherwise. Before the third round there must be twice the distance, before the first three times. */
+ * otherwise. Before the third round there must be twice the distance. */
 double fp8r_contest_behind(const struct fp8r_contest *contest, int racer, double best_us, double factor);
 
 /* Takes a racer out of further rounds. */

@@ -22,6 +22,7 @@ enum {
     GRID_ROUNDS_LEAST = 9,
     GRID_ROUNDS_MOST = 25,
     BORDER_ROUNDS = 9,      /* each of two passes */
+    RECORDED_ROUNDS = 7,    /* both, on a device that replays recordings */
     BORDER_DEPTH = 12,      /* halvings at most; a step of 2 takes three */
     CONFIRM_PAIRS_MOST = 120,
     CONFIRM_STEP = 15,
@@ -35,7 +36,7 @@ static const double behind_factor = 3, cache_factor = 4;
 
 /* A device that replays recordings holds still, and has many configurations that are nearly alike: there is less to wait
  * for, those of one backend are soon told apart, and where the winner changes matters only if a wrong one costs something. */
-static const double recorded_problem_us = 120e3, recorded_behind_factor = 2, sibling_factor = 1.1, border_loss = 0.05;
+static const double recorded_problem_us = 60e3, recorded_behind_factor = 2, sibling_factor = 1.08, border_loss = 0.05;
 
 /* A border is placed when the M on its sides are this close. */
 static const double border_ratio = 1.1;
@@ -51,6 +52,7 @@ struct work {
     struct fp8r_points entrants;
     struct fp8r_inputs inputs;
     struct race_track track;
+    const char **only; /* room for all entrants and a NULL */
     double *scratch; /* as many as any candidate has samples here */
     size_t scratch_count;
     size_t grid_done; /* this shard's problems of its grid, measured or found in the record */
@@ -151,7 +153,7 @@ static int measure_grid(struct work *work, int64_t m, bool is_last, struct fp8r_
     int code = member_of(work, m, &member, problem, error);
     struct race_rules rules = {.phase = SAMPLE_GRID,
                                .seed = full->seed + (uint64_t)m,
-                               .rounds_least = GRID_ROUNDS_LEAST,
+                               .rounds_least = full->device->records ? RECORDED_ROUNDS : GRID_ROUNDS_LEAST,
                                .rounds_most = GRID_ROUNDS_MOST,
                                .budget_us = full->device->records ? recorded_problem_us
                                                                   : grid_candidate_us * work->entrants.entrant_count};
@@ -167,10 +169,41 @@ static int measure_grid(struct work *work, int64_t m, bool is_last, struct fp8r_
     return record_done(full->record, index, !steady, error);
 }
 
+/* Those that were in the race to its end at the measured M on either side; NULL = everybody. */
+static const char *const *list_contenders(struct work *work, int64_t m)
+{
+    const struct samples *samples = &work->full->record->samples;
+    const struct sample_case *sides[2] = {NULL, NULL};
+    int count = 0;
+    for (size_t i = 0; i < samples->case_count; i++) {
+        const struct sample_case *it = &samples->cases[i];
+        const struct sample_case **side = &sides[it->m > m];
+        if (it->machine != work->full->record->machine || !it->is_done || it->m == m ||
+            !fp8r_key_equal(&it->key, &work->family->key))
+            continue;
+        if (!*side || llabs(it->m - m) < llabs((*side)->m - m))
+            *side = it;
+    }
+    for (int i = 0; i < work->entrants.entrant_count; i++) {
+        const char *label = work->entrants.entrants[i].label;
+        bool stayed = false;
+        for (int j = 0; j < 2; j++) {
+            int at = sides[j] ? sample_case_candidate(sides[j], label) : -1;
+            stayed |= at >= 0 && (at == sides[j]->fallback || !sides[j]->candidates[at].dropped[0]);
+        }
+        if (stayed)
+            work->only[count++] = label;
+    }
+    work->only[count] = NULL;
+    return work->only;
+}
+
 /* Between two measured M of different winners: a problem in their geometric middle, twice with different seeds. */
 static int measure_border(struct work *work, int64_t m, struct fp8r_tool_error *error)
 {
     struct full *full = work->full;
+    const int rounds = full->device->records ? RECORDED_ROUNDS : BORDER_ROUNDS;
+    const char *const *only = full->device->records ? list_contenders(work, m) : NULL;
     fp8r_matmul member;
     char problem[FP8R_TEXT_BYTES];
     size_t index = 0;
@@ -178,8 +211,9 @@ static int measure_border(struct work *work, int64_t m, struct fp8r_tool_error *
     for (int pass = 0; pass < 2 && code == FP8R_EXIT_GOOD; pass++) {
         struct race_rules rules = {.phase = SAMPLE_BORDER,
                                    .seed = full->seed + (uint64_t)m + (uint64_t)(pass + 1) * 1000003u,
-                                   .rounds_least = BORDER_ROUNDS,
-                                   .rounds_most = BORDER_ROUNDS,
+                                   .only = only,
+                                   .rounds_least = rounds,
+                                   .rounds_most = rounds,
                                    .budget_us = INFINITY};
         set_factors(work, &rules);
         code = race(work, &rules, problem, &member, &index, error);
@@ -463,6 +497,9 @@ static int tune_family(struct full *full, const struct fp8r_tune_family *family,
                                      .timed_ns = &full->timed_ns,
                                      .note = full->note,
                                      .user = full->user};
+    work.only = calloc((size_t)work.entrants.entrant_count + 1, sizeof *work.only);
+    if (code == FP8R_EXIT_GOOD && !work.only)
+        code = fp8r_tool_error_memory(error, "the contenders");
     if (code == FP8R_EXIT_GOOD)
         code = load_operands(&work, error);
     if (code == FP8R_EXIT_GOOD)
@@ -474,6 +511,7 @@ static int tune_family(struct full *full, const struct fp8r_tune_family *family,
     full->finished += work.grid_done;
     fp8r_inputs_destroy(&work.inputs);
     fp8r_points_fini(&work.entrants);
+    free(work.only);
     free(work.scratch);
     return code;
 }

@@ -14,6 +14,9 @@
 
 enum { SAMPLE_ELEMENTS = 4096, WHOLE_LIMIT = 2000000000, ENOUGH_US = 50000 };
 
+/* What a single call may take longer than others by chance: it is measured with the start of its recording. */
+static const double single_us = 6;
+
 /* One race under way. Racers are the entrants; candidates are those of them that can run the problem. */
 struct race {
     const struct race_track *track;
@@ -143,18 +146,45 @@ static bool are_siblings(const struct race *race, int one, int other)
     return strcmp(entrants[one].backend, entrants[other].backend) == 0;
 }
 
+/* The least time of those that are in, of one's own backend or of all. */
+static double least_of(const struct race *race, int racer, bool own)
+{
+    double least_us = INFINITY;
+    for (int i = 0; i < race->contest.count; i++)
+        if (race->contest.racers[i].standing == FP8R_STANDING_RACING && (!own || are_siblings(race, racer, i)))
+            least_us = fmin(least_us, fp8r_contest_least_us(&race->contest, i));
+    return least_us;
+}
+
+/* Twice the distance that counts later, as in the first rounds. 0: no limit. */
+static double hopeless_us(const struct race *race, int racer)
+{
+    const struct race_rules *rules = race->rules;
+    if (!race->track->device->records || !(rules->behind_factor > 1) || is_kept(race, racer))
+        return 0;
+    double limit_us = (2 * rules->behind_factor - 1) * least_of(race, racer, false);
+    if (rules->sibling_factor > 1)
+        limit_us = fmin(limit_us, (2 * rules->sibling_factor - 1) * least_of(race, racer, true));
+    return limit_us < INFINITY ? limit_us + single_us : 0;
+}
+
+static int drop_slow(struct race *race, int racer, struct fp8r_tool_error *error)
+{
+    char why[64];
+    snprintf(why, sizeof why, "%.2fx behind", race->contest.racers[racer].first_us / least_of(race, racer, false));
+    return drop(race, racer, FP8R_STANDING_BEHIND, why, error);
+}
+
 /* Times behind whatever the rules hold a racer against: everybody's best, and its own backend's. */
 static double behind(const struct race *race, int racer, double best_us)
 {
     const struct fp8r_contest *contest = &race->contest;
     const struct race_rules *rules = race->rules;
-    double times = fp8r_contest_behind(contest, racer, best_us, rules->behind_factor), own_best_us = INFINITY;
+    double times = fp8r_contest_behind(contest, racer, best_us, rules->behind_factor);
     if (times > 0 || !(rules->sibling_factor > 1))
         return times;
-    for (int i = 0; i < contest->count; i++)
-        if (contest->racers[i].standing == FP8R_STANDING_RACING && are_siblings(race, racer, i))
-            own_best_us = fmin(own_best_us, fp8r_contest_least_us(contest, i));
-    return fp8r_contest_behind(contest, racer, own_best_us, rules->sibling_factor);
+    times = fp8r_contest_behind(contest, racer, least_of(race, racer, true), rules->sibling_factor);
+    return times > 0 ? fp8r_contest_least_us(contest, racer) / best_us : 0;
 }
 
 static int drop_behind(struct race *race, struct fp8r_tool_error *error)
@@ -169,7 +199,7 @@ static int drop_behind(struct race *race, struct fp8r_tool_error *error)
         double times = behind(race, i, best_us);
         if (!(times > 0))
             continue;
-        snprintf(why, sizeof why, "%.1fx behind", times);
+        snprintf(why, sizeof why, "%.2fx behind", times);
         code = drop(race, i, FP8R_STANDING_BEHIND, why, error);
     }
     return code;
@@ -182,9 +212,12 @@ static int verify(struct race *race, int i, struct fp8r_tool_error *error)
     options.seed = race->rules->seed;
     options.sample_elements = SAMPLE_ELEMENTS;
     options.whole_limit = WHOLE_LIMIT;
+    race->contest.hopeless_us = hopeless_us(race, i);
     /* Once a process: the phases of a problem share its operands, and a reference can take longer than a race. */
     int code = candidate->is_verified ? FP8R_EXIT_GOOD : fp8r_contest_verify(&race->contest, i, &options, error);
     candidate->is_verified = code == FP8R_EXIT_GOOD && race->contest.racers[i].standing == FP8R_STANDING_READY;
+    if (code == FP8R_EXIT_GOOD && race->contest.racers[i].standing == FP8R_STANDING_BEHIND)
+        code = drop_slow(race, i, error);
     return code == FP8R_EXIT_GOOD && race->contest.racers[i].standing == FP8R_STANDING_WRONG ? drop_wrong(race, i, error)
                                                                                              : code;
 }
