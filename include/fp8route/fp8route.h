@@ -241,7 +241,8 @@ typedef struct fp8r_candidate {
     const char *sentence; /* the reason, or why it was chosen, in words */
     int64_t have, need;   /* the numbers that failed; 0 where none apply */
     double median_us;     /* measured time at this problem's segment; 0 = not measured */
-    double gain_low, gain_high; /* interval of default time / chosen time of the route; 0 = not measured */
+    double gain_low, gain_high; /* 0 = not measured. Of the chosen one: interval of default time / its time in the route;
+                                   of another one: interval of its time / the chosen one's */
 } fp8r_candidate;
 
 typedef struct fp8r_explanation fp8r_explanation;

@@ -50,8 +50,8 @@ static struct fp8r_explanation *allocate(size_t count)
     return NULL;
 }
 
-/* Measured times of the segment that decided: the chosen one's, and the runner-up's. */
-static void add_times(const struct fp8r_decision *decision, fp8r_candidate *candidate)
+/* Measured times of the segment that decided: the chosen one's, and the runner-up's or the best other backend's. */
+static void add_times(const struct fp8r_decision *decision, fp8r_candidate *candidate, char sentence[SENTENCE_BYTES])
 {
     const struct fp8r_segment *segment = decision->segment;
     if (!segment || (decision->source != FP8R_SOURCE_ROUTE && decision->source != FP8R_SOURCE_EXTRAPOLATED))
@@ -61,6 +61,12 @@ static void add_times(const struct fp8r_decision *decision, fp8r_candidate *cand
         candidate->median_us = segment->median_us;
         candidate->gain_low = segment->gain_low;
         candidate->gain_high = segment->gain_high;
+    } else if (strncmp(segment->rival, candidate->backend, length) == 0 && segment->rival[length] == ':') {
+        candidate->median_us = segment->rival_us;
+        candidate->gain_low = segment->rival_low;
+        candidate->gain_high = segment->rival_high;
+        snprintf(sentence, SENTENCE_BYTES, "could run it; measured as %s, the chosen one is %.3g to %.3g times as fast",
+                 segment->rival + length + 1, segment->rival_low, segment->rival_high);
     } else if (strncmp(segment->runner_up, candidate->backend, length) == 0 && segment->runner_up[length] == ':') {
         candidate->median_us = segment->runner_up_us;
     }
@@ -98,7 +104,7 @@ static void write_row(const fp8r_context *context, const fp8r_problem *problem, 
     candidate->backend = made->names[i][0];
     candidate->numerics = made->names[i][1];
     candidate->config = made->configs[i];
-    add_times(decision, candidate);
+    add_times(decision, candidate, made->sentences[i]);
 }
 
 /* Nothing multiplies: no row is asked, so that there are no candidates. */

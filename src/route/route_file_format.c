@@ -110,11 +110,28 @@ static void put_header(struct writer *writer, const struct fp8r_route_file *file
         file->mode == FP8R_MODE_GRAPH ? "graph" : "eager", file->is_cold ? "cold" : "warm");
 }
 
+static void put_rows(struct writer *writer, const struct fp8r_rows_list *list)
+{
+    for (int i = 0; i < list->count; i++)
+        put(writer, "%s%lld", i == 0 ? " at=" : ",", (long long)list->values[i]);
+}
+
+static void put_interval(struct writer *writer, const char *name, double low, double high)
+{
+    if (!(low > 0 || high > 0))
+        return;
+    put(writer, " %s=", name);
+    put_real(writer, low);
+    put(writer, "..");
+    put_real(writer, high);
+}
+
 static void put_segment(struct writer *writer, const struct fp8r_segment *segment)
 {
     bool plain = *segment->rev && !strpbrk(segment->rev, " \t\"\\\n\r");
-    put(writer, "  m=%lld..%lld backend=%s config=%s rev=", (long long)segment->m_first, (long long)segment->m_last,
-        segment->backend, segment->config);
+    put(writer, "  m=%lld..%lld", (long long)segment->m_first, (long long)segment->m_last);
+    put_rows(writer, &segment->at);
+    put(writer, " backend=%s config=%s rev=", segment->backend, segment->config);
     if (plain)
         put(writer, "%s", segment->rev);
     else
@@ -125,12 +142,12 @@ static void put_segment(struct writer *writer, const struct fp8r_segment *segmen
         put(writer, " runner_up=%s runner_up_us=", segment->runner_up);
         put_real(writer, segment->runner_up_us);
     }
-    if (segment->gain_low > 0 || segment->gain_high > 0) {
-        put(writer, " gain=");
-        put_real(writer, segment->gain_low);
-        put(writer, "..");
-        put_real(writer, segment->gain_high);
+    if (*segment->rival) {
+        put(writer, " rival=%s rival_us=", segment->rival);
+        put_real(writer, segment->rival_us);
+        put_interval(writer, "rival_gain", segment->rival_low, segment->rival_high);
     }
+    put_interval(writer, "gain", segment->gain_low, segment->gain_high);
     put(writer, " verdict=%s\n", segment->is_clear ? "clear" : "tie");
 }
 

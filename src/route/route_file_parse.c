@@ -227,13 +227,29 @@ static const char *value_verdict(const char *value, void *is_clear)
     return NULL;
 }
 
+static const char *value_rows_list(const char *value, void *rows_list)
+{
+    struct fp8r_rows_list *list = rows_list;
+    return fp8r_value_numbers(value, list->values, FP8R_ROWS_LIST_MAX, &list->count);
+}
+
+static fp8r_status check_segment(struct parser *parser, const struct fp8r_segment *segment)
+{
+    const struct fp8r_rows_list *at = &segment->at;
+    bool is_outside = at->count > 0 && (at->values[0] < segment->m_first || at->values[at->count - 1] > segment->m_last);
+    return is_outside ? fp8r_lines_fail(&parser->lines, "at names rows that lie outside of m=%lld..%lld",
+                                        (long long)segment->m_first, (long long)segment->m_last)
+                      : FP8R_OK;
+}
+
 static fp8r_status read_segment_fields(struct parser *parser, struct fp8r_segment *segment)
 {
     int64_t rows[2] = {0, 0};
-    double gain[2] = {0, 0};
-    enum { ROWS, BACKEND, CONFIG, REV, MEDIAN, RUNNER_UP, RUNNER_UP_US, GAIN, VERDICT, FIELDS };
+    double gain[2] = {0, 0}, rival_gain[2] = {0, 0};
+    enum { ROWS, AT, BACKEND, CONFIG, REV, MEDIAN, RUNNER_UP, RUNNER_UP_US, RIVAL, RIVAL_US, RIVAL_GAIN, GAIN, VERDICT, FIELDS };
     struct fp8r_field fields[FIELDS] = {
         [ROWS] = {.name = "m", .read = fp8r_value_rows, .to = rows},
+        [AT] = {.name = "at", .read = value_rows_list, .to = &segment->at, .is_optional = true},
         [BACKEND] = {.name = "backend", .read = fp8r_value_name, .to = segment->backend},
         [CONFIG] = {.name = "config", .read = fp8r_value_name, .to = segment->config},
         [REV] = {.name = "rev", .read = value_rev, .to = segment->rev},
@@ -241,17 +257,24 @@ static fp8r_status read_segment_fields(struct parser *parser, struct fp8r_segmen
         [RUNNER_UP] = {.name = "runner_up", .read = value_label, .to = segment->runner_up, .is_optional = true},
         [RUNNER_UP_US] = {.name = "runner_up_us", .read = fp8r_value_real, .to = &segment->runner_up_us,
                           .is_optional = true},
+        [RIVAL] = {.name = "rival", .read = value_label, .to = segment->rival, .is_optional = true},
+        [RIVAL_US] = {.name = "rival_us", .read = fp8r_value_real, .to = &segment->rival_us, .is_optional = true},
+        [RIVAL_GAIN] = {.name = "rival_gain", .read = fp8r_value_interval, .to = rival_gain, .is_optional = true},
         [GAIN] = {.name = "gain", .read = fp8r_value_interval, .to = gain, .is_optional = true},
         [VERDICT] = {.name = "verdict", .read = value_verdict, .to = &segment->is_clear},
     };
     FP8R_TRY(fp8r_line_fields(&parser->lines, fields, FIELDS));
     if (fields[RUNNER_UP].is_given != fields[RUNNER_UP_US].is_given)
         return fp8r_lines_fail(&parser->lines, "runner_up and runner_up_us belong together: one of them is missing");
+    if (fields[RIVAL].is_given != fields[RIVAL_US].is_given || fields[RIVAL].is_given != fields[RIVAL_GAIN].is_given)
+        return fp8r_lines_fail(&parser->lines, "rival, rival_us and rival_gain belong together: one of them is missing");
     segment->m_first = rows[0];
     segment->m_last = rows[1];
     segment->gain_low = gain[0];
     segment->gain_high = gain[1];
-    return FP8R_OK;
+    segment->rival_low = rival_gain[0];
+    segment->rival_high = rival_gain[1];
+    return check_segment(parser, segment);
 }
 
 static fp8r_status read_segment(struct parser *parser)

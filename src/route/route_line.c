@@ -276,6 +276,20 @@ const char *fp8r_value_rows(const char *value, void *two_int64)
     return NULL;
 }
 
+const char *fp8r_value_numbers(const char *value, int64_t *numbers, int most, int *count)
+{
+    static const char expected[] = "ascending whole numbers of at least 1 with commas, like 1,2,4, at most 16";
+    int64_t number = 0, last = 0;
+    for (*count = 0; *count < most; last = number, value++) {
+        if (!read_whole(&value, &number) || number <= last)
+            return expected;
+        numbers[(*count)++] = number;
+        if (*value != ',')
+            break;
+    }
+    return *value ? expected : NULL;
+}
+
 const char *fp8r_value_interval(const char *value, void *two_reals)
 {
     double *reals = two_reals, low, high;

@@ -56,6 +56,7 @@ const char *fp8r_value_positive(const char *value, void *int64);     /* a whole 
 const char *fp8r_value_small(const char *value, void *int32);        /* a whole number from 1 to 2^31 - 1 */
 const char *fp8r_value_real(const char *value, void *real);          /* > 0 */
 const char *fp8r_value_rows(const char *value, void *two_int64);     /* FIRST..LAST, 1 <= FIRST <= LAST */
+const char *fp8r_value_numbers(const char *value, int64_t *numbers, int most, int *count); /* ascending, >= 1: 1,2,4 */
 const char *fp8r_value_interval(const char *value, void *two_reals); /* LOW..HIGH, 0 < LOW <= HIGH */
 
 /* A name of backends, configurations and facts: 1 to FP8R_NAME_BYTES - 1 letters, digits and "_.=-". */

@@ -12,14 +12,24 @@
 
 enum { FP8R_LABEL_BYTES = 2 * FP8R_NAME_BYTES, FP8R_REV_BYTES = 40 };
 
+/* Ascending values of m. */
+enum { FP8R_ROWS_LIST_MAX = 16 };
+struct fp8r_rows_list {
+    int64_t values[FP8R_ROWS_LIST_MAX];
+    int count;
+};
+
 /* The rows m_first <= m <= m_last of an entry. */
 struct fp8r_segment {
     int64_t m_first, m_last;
+    struct fp8r_rows_list at;          /* where it was measured; empty = somewhere */
     char backend[FP8R_NAME_BYTES], config[FP8R_NAME_BYTES];
     char rev[FP8R_REV_BYTES];          /* the backend's when it was measured */
     double median_us;                  /* geometric mean of the medians at the measured M of the segment */
     char runner_up[FP8R_LABEL_BYTES];  /* backend:config; "" where it was alone */
     double runner_up_us;
+    char rival[FP8R_LABEL_BYTES];      /* the fastest of other backends, backend:config; "" where none kept up */
+    double rival_us, rival_low, rival_high; /* its time; interval of its time / time */
     double gain_low, gain_high;        /* interval of default time / time */
     bool is_clear;                     /* verdict `clear`; otherwise `tie`: the default, within the noise */
 };

@@ -63,12 +63,19 @@ static void set_segment(struct fp8r_output *output, json_t *object, const struct
 {
     fp8r_output_set(output, object, "m_first", json_integer(segment->m_first));
     fp8r_output_set(output, object, "m_last", json_integer(segment->m_last));
+    json_t *at = fp8r_output_add_array(output, object, "at");
+    for (int i = 0; i < segment->at.count; i++)
+        json_array_append_new(at, json_integer(segment->at.values[i]));
     fp8r_output_set_text(output, object, "backend", segment->backend);
     fp8r_output_set_text(output, object, "config", segment->config);
     fp8r_output_set_text(output, object, "rev", segment->rev);
     fp8r_output_set(output, object, "median_us", json_real(segment->median_us));
     fp8r_output_set_text(output, object, "runner_up", *segment->runner_up ? segment->runner_up : NULL);
     fp8r_output_set(output, object, "runner_up_us", number_or_null(segment->runner_up_us));
+    fp8r_output_set_text(output, object, "rival", *segment->rival ? segment->rival : NULL);
+    fp8r_output_set(output, object, "rival_us", number_or_null(segment->rival_us));
+    fp8r_output_set(output, object, "rival_gain_low", number_or_null(segment->rival_low));
+    fp8r_output_set(output, object, "rival_gain_high", number_or_null(segment->rival_high));
     fp8r_output_set(output, object, "gain_low", number_or_null(segment->gain_low));
     fp8r_output_set(output, object, "gain_high", number_or_null(segment->gain_high));
     fp8r_output_set_text(output, object, "verdict", verdict_name(segment));

@@ -133,7 +133,7 @@ static void compare_quick(const struct sample_case *it, int base, int other, dou
 
 /* How one point is judged. */
 struct judge {
-    bool is_quick;
+    bool is_quick, has_steps;
     double margin;
     struct scratch *scratch;
 };
@@ -259,6 +259,7 @@ static int add_points(const struct judge *judge, const struct sample_case *const
                       struct analysis_family *family, struct fp8r_tool_error *error)
 {
     family->key = cases[0]->key;
+    family->has_steps = judge->has_steps;
     if (fp8r_family_format(&family->key, family->text, sizeof family->text) != FP8R_OK)
         return fp8r_tool_error_set(error, FP8R_EXIT_INTERNAL, "%s", fp8r_last_error());
     family->points = calloc(count, sizeof *family->points);
@@ -306,6 +307,7 @@ int analysis_init(const struct samples *samples, int machine, struct analysis *a
     const struct sample_case **cases = sorted_cases(samples, machine, &count);
     analysis->families = calloc(count + 1, sizeof *analysis->families);
     struct judge judge = {.is_quick = samples->machines[machine].is_quick,
+                          .has_steps = samples->machines[machine].identity.kind == FP8R_DEVICE_CUDA,
                           .margin = machine_margin(samples, machine),
                           .scratch = &scratch};
     int code = !ready || !cases || !analysis->families ? fp8r_tool_error_memory(error, "the analysis of samples")
@@ -352,6 +354,8 @@ bool analysis_is_border(const struct analysis_family *family, size_t i)
 int64_t analysis_border(const struct analysis_family *family, size_t i)
 {
     int64_t left = family->points[i].it->m, right = family->points[i + 1].it->m;
+    if (family->has_steps)
+        return left;
     int64_t middle = (int64_t)floor(sqrt((double)left) * sqrt((double)right) + 1e-9);
     return middle < left ? left : middle >= right ? right - 1 : middle;
 }

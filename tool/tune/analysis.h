@@ -41,6 +41,7 @@ struct analysis_family {
     char text[FP8R_TEXT_BYTES];
     struct analysis_point *points; /* owned */
     size_t count;
+    bool has_steps; /* of a GPU, whose kernels work in whole tiles */
 };
 
 struct analysis {
@@ -59,7 +60,9 @@ bool analysis_is_switch(const struct analysis_family *family, size_t i);
  * default? */
 bool analysis_is_border(const struct analysis_family *family, size_t i);
 
-/* The last m that belongs to point i's side of the border behind it: the geometric mean of the two, rounded down. */
+/* The last m that belongs to point i's side of the border behind it: the geometric mean of the two, rounded down. With
+ * steps, point i's own m: a row more may cost its choice a tile more, while the choice at the next point is as fast there
+ * with fewer rows. */
 int64_t analysis_border(const struct analysis_family *family, size_t i);
 
 /* The route file that the analysis amounts to, with the machine's header. Fini it. Exit codes: internal. */

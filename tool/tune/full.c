@@ -39,7 +39,7 @@ static const double behind_factor = 3, cache_factor = 4;
 static const double recorded_problem_us = 60e3, recorded_behind_factor = 2, sibling_factor = 1.08, border_loss = 0.05;
 
 /* A border is placed when the M on its sides are this close. */
-static const double border_ratio = 1.1;
+static const double border_ratio = 1.1, recorded_border_ratio = 1.25;
 
 /* The middle half of a candidate's times may span this share of their median. */
 static const double spread_most = 0.15;
@@ -400,6 +400,14 @@ static bool is_worth_placing(struct work *work, const struct sample_case *left, 
            median_at(work, left, right_winner) > least * median_at(work, left, left_winner);
 }
 
+/* The geometric middle; on a GPU, whose kernels work in tiles, a multiple of the smallest ones. */
+static int64_t middle_of(int64_t left, int64_t right, bool has_steps)
+{
+    int64_t middle = (int64_t)sqrt((double)left * (double)right);
+    int64_t step = !has_steps ? 1 : middle > 64 ? 16 : 8;
+    return (middle + step / 2) / step * step;
+}
+
 /* The intervals to halve: neighbours of different winners that are not yet close. Writes their middles. */
 static size_t list_middles(struct work *work, const size_t *cases, size_t count, int64_t *middles)
 {
@@ -408,8 +416,10 @@ static size_t list_middles(struct work *work, const size_t *cases, size_t count,
     for (size_t i = 0; i + 1 < count; i++) {
         const struct sample_case *left = &samples->cases[cases[i]], *right = &samples->cases[cases[i + 1]];
         int left_winner = winner_of(work, left), right_winner = winner_of(work, right);
-        int64_t middle = (int64_t)sqrt((double)left->m * (double)right->m);
-        bool placed = middle <= left->m || (double)right->m <= border_ratio * (double)left->m;
+        bool records = work->full->device->records;
+        int64_t middle = middle_of(left->m, right->m, records);
+        bool placed = middle <= left->m || middle >= right->m ||
+                      (double)right->m <= (records ? recorded_border_ratio : border_ratio) * (double)left->m;
         if (left_winner < 0 || right_winner < 0 || placed || !is_own_border(work, left->m))
             continue;
         const char *here = left->candidates[left_winner].name, *there = right->candidates[right_winner].name;

@@ -16,11 +16,18 @@ const char *gate_verdict_name(enum gate_verdict verdict)
     return names[verdict];
 }
 
-/* First m, geometric middle, last m; each once. */
+/* First, middle and last of the rows that were measured; where the file does not say which these are, first m, geometric
+ * middle and last m. Each once. */
 static void set_points(struct gate_route *route)
 {
+    const struct fp8r_rows_list *at = &route->segment->at;
     int64_t first = route->segment->m_first, last = route->segment->m_last;
     int64_t middle = (int64_t)(sqrt((double)first) * sqrt((double)last));
+    if (at->count > 0) {
+        first = at->values[0];
+        middle = at->values[at->count / 2];
+        last = at->values[at->count - 1];
+    }
     const int64_t ms[GATE_POINTS] = {first, middle, last};
     for (int i = 0; i < GATE_POINTS; i++)
         if (i == 0 || (ms[i] > route->points[route->point_count - 1].m && ms[i] <= last))

@@ -122,17 +122,30 @@ static int order(double a, double b)
     return (a > b) - (a < b);
 }
 
+static int compare_rows(const struct fp8r_rows_list *a, const struct fp8r_rows_list *b)
+{
+    for (int i = 0; i < a->count && i < b->count; i++)
+        if (a->values[i] != b->values[i])
+            return a->values[i] < b->values[i] ? -1 : 1;
+    return a->count - b->count;
+}
+
 /* By their fields, in the order in which these are written. */
 static int compare_segments(const struct fp8r_segment *a, const struct fp8r_segment *b)
 {
     const int orders[] = {(a->m_first > b->m_first) - (a->m_first < b->m_first),
                           (a->m_last > b->m_last) - (a->m_last < b->m_last),
+                          compare_rows(&a->at, &b->at),
                           strcmp(a->backend, b->backend),
                           strcmp(a->config, b->config),
                           strcmp(a->rev, b->rev),
                           order(a->median_us, b->median_us),
                           strcmp(a->runner_up, b->runner_up),
                           order(a->runner_up_us, b->runner_up_us),
+                          strcmp(a->rival, b->rival),
+                          order(a->rival_us, b->rival_us),
+                          order(a->rival_low, b->rival_low),
+                          order(a->rival_high, b->rival_high),
                           order(a->gain_low, b->gain_low),
                           order(a->gain_high, b->gain_high),
                           (int)b->is_clear - (int)a->is_clear};
