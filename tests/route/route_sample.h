@@ -21,7 +21,8 @@
     "runner_up_us=9120 gain=10.9..11.6 verdict=clear\n"
 #define SAMPLE_BODY                                                                                                    \
     "\nentry Mx4096x14336\n" SAMPLE_SEGMENT                                                                            \
-    "  m=17..64 backend=blas config=sgemm rev=\"\" median_us=0.00081243 verdict=tie\n"                                 \
+    "  m=17..64 at=17,32,64 backend=blas config=sgemm rev=\"\" median_us=0.00081243 rival=cpu:x rival_us=0.5 "         \
+    "rival_gain=0.99..1.25 verdict=tie\n"                                                                              \
     "  m=128..9223372036854775807 backend=blas config=sgemm rev=\"a b\" median_us=123457000 gain=1..1.02 verdict=tie\n" \
     "\nentry 16*Mx512x128:fp16:tensor\n"                                                                               \
     "  m=1..1 backend=reference config=plain rev=1 median_us=1 verdict=clear\n"                                        \

@@ -73,6 +73,12 @@ static void sample_is_read(void **state)
     assert_true(first->is_clear);
     assert_true(entry->segments[1].median_us == 0.00081243 && entry->segments[1].gain_high == 0);
     assert_string_equal(entry->segments[1].runner_up, "");
+    const struct fp8r_segment *middle = &entry->segments[1];
+    assert_int_equal(middle->at.count, 3);
+    assert_true(middle->at.values[0] == 17 && middle->at.values[1] == 32 && middle->at.values[2] == 64);
+    assert_string_equal(middle->rival, "cpu:x");
+    assert_true(middle->rival_us == 0.5 && middle->rival_low == 0.99 && middle->rival_high == 1.25);
+    assert_true(first->at.count == 0 && first->rival[0] == '\0');
     assert_string_equal(last->rev, "a b");
     assert_true(last->m_last == INT64_MAX && !last->is_clear);
     fp8r_route_file_fini(&file);
@@ -117,7 +123,8 @@ static void writing_is_canonical(void **state)
         "m=1..1 backend=reference config=plain rev=\"1\" median_us=1.000 verdict=clear\nentry Mx4096x14336:bf16\r\n"
         "  \t m=1..16 verdict=clear backend=cpu config=avx512_skinny rev=0123456789ab median_us=0812.40000 "
         "gain=10.9..11.6 runner_up_us=9120.0 runner_up=blas:sgemm   \r\n"
-        "m=17..64 backend=blas config=sgemm rev=\"\" median_us=0.00081243 verdict=tie\n# and\n"
+        "m=17..64 backend=blas config=sgemm rev=\"\" rival_gain=0.990..1.25 rival_us=0.50 rival=cpu:x "
+        "median_us=0.00081243 at=17,032,64 verdict=tie\n# and\n"
         "m=128..9223372036854775807 backend=blas config=sgemm rev=\"a b\" median_us=123457000.0 "
         "verdict=tie gain=1..1.02\nend entries=2\n\n# the end\n");
     assert_string_equal(again, SAMPLE_TEXT);
@@ -257,7 +264,7 @@ static void faults_are_named(void **state)
         {"m=1..16", "m=1..16..", "expected FIRST..LAST"},
         {"m=1..16", "m=1..9223372036854775808", "expected FIRST..LAST"},
         {"m=1..16", "m=1..17", "line 11: m=17..64 does not lie above the segment before, which ends at 17"},
-        {"m=17..64", "m=1..16", "line 11: m=1..16 does not lie above the segment before"},
+        {"m=17..64 at=17,32,64", "m=1..16", "line 11: m=1..16 does not lie above the segment before"},
         {"m=1..16", "  n=1..16", "line 10: \"n=1..16\" does not belong here"},
         {"m=1..16 backend=cpu", "backend=cpu m=1..16", "line 10: \"backend=cpu\" does not belong here: expected entry"},
         {"backend=cpu", "backend=cpu:x", "line 10: backend=cpu:x: expected 1 to 63 letters, digits and _.=-"},
@@ -289,13 +296,23 @@ static void faults_are_named(void **state)
         {"runner_up=blas:sgemm", "runner_up=b/s:sgemm", "expected BACKEND:CONFIGURATION"},
         {"runner_up=blas:sgemm", "runner_up=blas:s:g", "expected BACKEND:CONFIGURATION"},
         {"runner_up=blas:sgemm", "runner_up=" LONG_64 ":sgemm", "expected BACKEND:CONFIGURATION"},
+        {"at=17,32,64", "at=17,32,65", "line 11: at names rows that lie outside of m=17..64"},
+        {"at=17,32,64", "at=16,32", "line 11: at names rows that lie outside of m=17..64"},
+        {"at=17,32,64", "at=32,17", "line 11: at=32,17: expected ascending whole numbers of at least 1"},
+        {"at=17,32,64", "at=17,17", "expected ascending whole numbers"},
+        {"at=17,32,64", "at=17,", "expected ascending whole numbers"},
+        {"at=17,32,64", "at=0", "expected ascending whole numbers"},
+        {"at=17,32,64", "at=17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33", "at most 16"},
+        {"rival=cpu:x ", "", "line 11: rival, rival_us and rival_gain belong together: one of them is missing"},
+        {"rival_us=0.5 ", "", "line 11: rival, rival_us and rival_gain belong together"},
+        {"rival_gain=0.99..1.25 ", "", "line 11: rival, rival_us and rival_gain belong together"},
         {"gain=10.9..11.6", "gain=11.6..10.9", "line 10: gain=11.6..10.9: expected LOW..HIGH with 0 < LOW <= HIGH"},
         {"gain=10.9..11.6", "gain=10.9", "expected LOW..HIGH"},
         {"gain=10.9..11.6", "gain=0..1", "expected LOW..HIGH"},
         {"gain=10.9..11.6", "gain=1...2", "expected LOW..HIGH"},
         {"gain=10.9..11.6", "gain=1..2..3", "expected LOW..HIGH"},
         {"verdict=clear", "verdict=sure", "line 10: verdict=sure: expected clear or tie"},
-        {"verdict=clear\n", "verdict=clear speed=1\n", "line 10: there is no field \"speed\" here: expected one of m, back"},
+        {"verdict=clear\n", "verdict=clear speed=1\n", "line 10: there is no field \"speed\" here: expected one of m, at, b"},
         {"end entries=2\n", "end entries=3\n", "line 17: it says 3 entries, but 2 came before"},
         {"end entries=2\n", "end entries=1\n", "line 17: it says 1 entries, but 2 came before"},
         {"end entries=2\n", "end\n", "line 17: the field entries is missing"},
