@@ -172,8 +172,8 @@ struct fp8r_backend {
     /* The configuration that the backend itself would take; asked only after supports(ANY) said yes. */
     int (*pick)(void *user, const fp8r_device_facts *device, const fp8r_problem *problem);
 
-    /* The largest m' >= problem->m such that for every m in between `supports`, `numerics` and `pick` answer the same,
-     * all else equal. NULL = the answers do not depend on m (INT64_MAX). */
+    /* The largest m' >= problem->m such that for every m in between `supports`, `numerics`, `pick` and `expect`
+     * answer the same, all else equal. NULL = the answers do not depend on m (INT64_MAX). */
     int64_t (*horizon)(void *user, const fp8r_device_facts *device, const fp8r_problem *problem);
 
     /* Bytes of workspace a run with this m needs; never smaller for a larger m. NULL = none. */
@@ -193,6 +193,11 @@ struct fp8r_backend {
 
     /* The file that `library` was loaded from, for people only. NULL = it is not known. */
     const char *(*library_file)(void *user);
+
+    /* Microseconds that the backend's own model expects of the configuration that `pick` named; 0 = it has none. Where
+     * nothing was measured, the default goes by priority, unless a later backend expects clearly less than the first. NULL =
+     * it has no model. */
+    double (*expect)(void *user, const fp8r_device_facts *device, const fp8r_problem *problem, int config);
 };
 
 /* The one symbol of a plug-in (fp8route --plugin FILE.so): a NULL-terminated list. */

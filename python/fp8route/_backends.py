@@ -57,7 +57,7 @@ class _Backend(c.Structure):
                 ("capability_count", c.c_size_t), ("configs", _P(c.c_char_p)), ("user", c.c_void_p), ("probe", c.c_void_p),
                 ("library", c.c_void_p), ("supports", _SUPPORTS), ("numerics", c.c_void_p), ("pick", _PICK),
                 ("horizon", c.c_void_p), ("workspace", c.c_void_p), ("prepare", _PREPARE), ("run", _RUN),
-                ("destroy", _DESTROY), ("library_file", c.c_void_p)]
+                ("destroy", _DESTROY), ("library_file", c.c_void_p), ("expect", c.c_void_p)]
 
 
 @dataclasses.dataclass(frozen=True)

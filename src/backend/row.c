@@ -89,6 +89,14 @@ const char *fp8r_row_numerics(const struct fp8r_row *row, const fp8r_device_fact
     return row->backend.numerics(row->backend.user, device, asked(row, problem, &lowered), config);
 }
 
+double fp8r_row_expect(const struct fp8r_row *row, const fp8r_device_facts *device, const fp8r_problem *problem,
+                       int config)
+{
+    struct lowered lowered;
+    if (!row->backend.expect) return 0;
+    return row->backend.expect(row->backend.user, device, asked(row, problem, &lowered), config);
+}
+
 int64_t fp8r_row_horizon(const struct fp8r_row *row, const fp8r_device_facts *device, const fp8r_problem *problem)
 {
     struct lowered lowered;

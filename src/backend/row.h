@@ -12,6 +12,8 @@ bool fp8r_row_supports(const struct fp8r_row *row, const fp8r_device_facts *devi
 int fp8r_row_pick(const struct fp8r_row *row, const fp8r_device_facts *device, const fp8r_problem *problem);
 const char *fp8r_row_numerics(const struct fp8r_row *row, const fp8r_device_facts *device, const fp8r_problem *problem,
                               int config);
+double fp8r_row_expect(const struct fp8r_row *row, const fp8r_device_facts *device, const fp8r_problem *problem,
+                       int config);
 int64_t fp8r_row_horizon(const struct fp8r_row *row, const fp8r_device_facts *device, const fp8r_problem *problem);
 size_t fp8r_row_workspace(const struct fp8r_row *row, const fp8r_device_facts *device, const fp8r_problem *problem,
                           int config);

@@ -14,6 +14,9 @@ const char *fp8r_source_name(enum fp8r_source source)
     return names[source];
 }
 
+/* Two models err by more than this, but neither more to one side than the other. */
+static const double clearly_less = 0.97;
+
 /* Everything the steps look at. */
 struct view {
     const struct fp8r_router *router;
@@ -41,13 +44,28 @@ static bool is_reference(const struct fp8r_router *router, int row)
     return strcmp(router->registry->rows[row].backend.name, "reference") == 0;
 }
 
-/* The first eligible row by priority, the reference left aside; -1 where there is none. */
+static double expected_us(const struct view *view, int row)
+{
+    return fp8r_row_expect(&view->router->registry->rows[row], view->router->device, view->problem,
+                           view->candidates->rows[row].config);
+}
+
+/* The first eligible row by priority, the reference left aside, or one whose model expects clearly less than that one's
+ * own; -1 where there is none. */
 static int default_row(const struct view *view)
 {
-    for (int i = 0; i < view->router->registry->count; i++)
-        if (view->candidates->rows[i].is_eligible && !is_reference(view->router, i))
-            return i;
-    return -1;
+    int best = -1;
+    double best_us = 0;
+    for (int i = 0; i < view->router->registry->count; i++) {
+        if (!view->candidates->rows[i].is_eligible || is_reference(view->router, i) || (best >= 0 && !(best_us > 0)))
+            continue;
+        double us = expected_us(view, i);
+        if (best >= 0 && !(us > 0 && us < clearly_less * best_us))
+            continue;
+        best = i;
+        best_us = us;
+    }
+    return best;
 }
 
 /* A named configuration of an eligible row must itself be supported, and of the class that the family is held to. */

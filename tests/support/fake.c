@@ -77,6 +77,12 @@ static void destroy(void *user, void *state)
     atomic_fetch_add(&((struct fake *)user)->destroyed, 1);
 }
 
+static double expect(void *user, const fp8r_device_facts *device, const fp8r_problem *problem, int config)
+{
+    (void)device, (void)problem, (void)config;
+    return ((const struct fake *)user)->expected_us;
+}
+
 fp8r_backend fake_backend(struct fake *fake, const char *name, int32_t priority)
 {
     return (fp8r_backend){.abi_version = FP8R_BACKEND_ABI,
@@ -96,5 +102,6 @@ fp8r_backend fake_backend(struct fake *fake, const char *name, int32_t priority)
                           .workspace = workspace,
                           .prepare = prepare,
                           .run = run,
-                          .destroy = destroy};
+                          .destroy = destroy,
+                          .expect = expect};
 }

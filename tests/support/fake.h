@@ -13,6 +13,7 @@ struct fake {
     int64_t second_from;         /* picks configuration "two" from this M on; 0 = never */
     int64_t prepare_fails_above; /* preparing for more rows fails; 0 = never */
     const char *classes[2];      /* numerics class of "one" and "two"; NULL = none */
+    double expected_us;          /* what its model says; 0 = it has none */
     size_t workspace_bytes;
     int run_answers; /* what a run returns */
     float mark;

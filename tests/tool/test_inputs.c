@@ -41,6 +41,26 @@ static void same_seed_same_bytes(void **state)
     fp8r_inputs_destroy(&c);
 }
 
+/* Large operands are filled by several threads: a line has the bytes that it has in a smaller one. */
+static void lines_do_not_depend_on_how_many_there_are(void **state)
+{
+    (void)state;
+    static const char *const large[] = {"3000x2000x4100", "3*1500x700x4100:lda=12300:ba=4100"};
+    static const char *const small[] = {"30x2000x4100", "3*15x700x4100:lda=12300:ba=4100"};
+    for (int i = 0; i < 2; i++) {
+        struct fp8r_inputs a, b;
+        create(large[i], 5, FP8R_GUARD_NONE, &a);
+        create(small[i], 5, FP8R_GUARD_BYTES, &b);
+        const fp8r_matrix *of = &b.matmul.a;
+        assert_memory_equal(a.matmul.b.data, b.matmul.b.data, b.areas[FP8R_INPUT_B].data_bytes);
+        for (int64_t r = 0; r < of->rows; r++)
+            assert_memory_equal((const uint8_t *)a.matmul.a.data + r * of->row_stride,
+                                (const uint8_t *)of->data + r * of->row_stride, (size_t)of->cols);
+        fp8r_inputs_destroy(&a);
+        fp8r_inputs_destroy(&b);
+    }
+}
+
 static void scales_all_different(void **state)
 {
     (void)state;
@@ -158,6 +178,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_seed_same_bytes),
+        cmocka_unit_test(lines_do_not_depend_on_how_many_there_are),
         cmocka_unit_test(scales_all_different),
         cmocka_unit_test(real_range),
         cmocka_unit_test(exact_alignment),

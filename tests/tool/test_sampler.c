@@ -150,6 +150,31 @@ static void rotation_exceeds_the_cache(void **state)
     world_fini(&world);
 }
 
+/* A product that moves more than the caches hold many times needs no copies; a small one needs them all. */
+static void large_products_turn_fewer_sets(void **state)
+{
+    (void)state;
+    struct world world;
+    fp8r_matmul member;
+    fp8r_pointers first, pointers;
+    world_init(&world, "400x64x64:bias", 16384, false); /* 400 rows: 400 * (64 + 4 + 128) bytes beside the weights */
+    const int64_t sets = world.rotation.parts[FP8R_ROTATION_WEIGHTS].sets;
+    assert_int_equal(fp8r_rotation_sets(&world.rotation), sets);
+    assert_int_equal(fp8r_matmul_parse("400x64x64:bias", &member), FP8R_OK);
+    fp8r_rotation_narrow(&world.rotation, &member);
+    assert_int_equal(fp8r_rotation_sets(&world.rotation), 1);
+    fp8r_rotation_next(&world.rotation, 400, &first);
+    fp8r_rotation_next(&world.rotation, 400, &pointers);
+    assert_ptr_equal(pointers.b, first.b);
+    assert_int_equal(fp8r_matmul_parse("100x64x64:bias", &member), FP8R_OK); /* 24080 bytes: two are not enough */
+    fp8r_rotation_narrow(&world.rotation, &member);
+    assert_int_equal(fp8r_rotation_sets(&world.rotation), 3);
+    assert_int_equal(fp8r_matmul_parse("1x64x64:bias", &member), FP8R_OK);
+    fp8r_rotation_narrow(&world.rotation, &member);
+    assert_true(fp8r_rotation_sets(&world.rotation) * 4676 > 4 * 16384);
+    world_fini(&world);
+}
+
 static void rotation_is_bounded_by_memory(void **state)
 {
     (void)state;
@@ -287,7 +312,8 @@ static void failures_are_returned(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rotation_exceeds_the_cache), cmocka_unit_test(rotation_is_bounded_by_memory),
+        cmocka_unit_test(rotation_exceeds_the_cache), cmocka_unit_test(large_products_turn_fewer_sets),
+        cmocka_unit_test(rotation_is_bounded_by_memory),
         cmocka_unit_test(rotation_keeps_alignment),   cmocka_unit_test(times_are_exact),
         cmocka_unit_test(rounds_are_interleaved),     cmocka_unit_test(recorded_batches_cover_the_rotation),
         cmocka_unit_test(failures_are_returned),

@@ -17,6 +17,7 @@
 enum { ROUNDS = 60 };
 
 static struct fp8r_tool_error failure;
+static int32_t machine_kind; /* of the machine that the samples are of */
 static struct sample_candidate candidates[3] = {
     {.name = "cpu:one", .rev = "1"}, {.name = "cpu:two", .rev = "1"}, {.name = "blas:sgemm", .rev = "2"}};
 
@@ -49,7 +50,10 @@ static void write_case(struct sample_writer *writer, const struct truth *truth, 
 static char *routes_of(const struct truth *truths, const int *order, int count)
 {
     char path[] = "/tmp/fp8route-analysis-XXXXXX", *text = NULL;
-    struct fp8r_route_file header = {.identity = {.threads = 2, .last_level_bytes = 1 << 20}, .is_cold = true}, file;
+    struct fp8r_route_file header = {.identity = {.kind = machine_kind, .threads = 2, .last_level_bytes = 1 << 20},
+                                     .is_cold = true}, file;
+    if (machine_kind == FP8R_DEVICE_CUDA)
+        header.identity = (struct fp8r_identity){.kind = machine_kind, .arch = 90, .sm_count = 132, .bandwidth_class = 5000};
     struct samples samples = {0};
     struct analysis analysis;
     struct sample_writer *writer;
@@ -129,6 +133,31 @@ static void the_default_has_a_segment_of_its_own(void **state)
     free(text);
 }
 
+/* A GPU's kernels work in whole tiles: what was measured holds for fewer rows, not for more. The file says where it was
+ * measured, and how the best other backend stands to the choice. */
+static void a_gpu_has_steps(void **state)
+{
+    (void)state;
+    static const int order[TRUTHS] = {0, 1, 2, 3, 4, 5};
+    static const char *const expected[] = {
+        "m=1..1 at=1 backend=cpu config=one",       "rival=blas:sgemm rival_us=4", " rival_gain=3.9", "gain=1..1 verdict=clear",
+        "m=2..4 at=4 backend=cpu config=one",       "verdict=tie",
+        "m=5..64 at=16,64 backend=cpu config=two",  "rival=blas:sgemm", " rival_gain=1.9", "..2.0", "verdict=clear",
+        "m=65..256 at=256 backend=blas config=sgemm", "runner_up=cpu:two", "rival=cpu:two", " rival_gain=1.7", "verdict=clear",
+        "m=257..1024 at=1024 backend=cpu config=one", "rival=blas:sgemm rival_us=4", " rival_gain=0.44", "verdict=tie",
+    };
+    machine_kind = FP8R_DEVICE_CUDA;
+    char *text = routes_of(truths, order, TRUTHS);
+    machine_kind = FP8R_DEVICE_CPU;
+    const char *at = text;
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        at = strstr(at, expected[i]);
+        if (!at)
+            fail_msg("missing behind the ones before: %s\n%s", expected[i], text);
+    }
+    free(text);
+}
+
 static void order_does_not_matter(void **state)
 {
     (void)state;
@@ -162,6 +191,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(segments_say_what_is_true),
         cmocka_unit_test(the_default_has_a_segment_of_its_own),
+        cmocka_unit_test(a_gpu_has_steps),
         cmocka_unit_test(order_does_not_matter),
         cmocka_unit_test(small_gains_and_noise_change_nothing),
     };

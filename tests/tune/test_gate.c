@@ -75,6 +75,28 @@ static void takes_borders_and_middle(void **state)
     gate_routes_fini(&routes);
 }
 
+/* A file that says where it was measured is measured there again. */
+static void takes_the_rows_that_were_measured(void **state)
+{
+    (void)state;
+    static const int64_t wanted[SEGMENTS][GATE_POINTS] = {{1}, {2, 16}, {24, 128, 192}};
+    struct fp8r_route_file file = make_file();
+    for (int i = 0; i < ENTRIES; i++) {
+        segments[i][0].at = (struct fp8r_rows_list){{1}, 1};
+        segments[i][1].at = (struct fp8r_rows_list){{2, 16}, 2};
+        segments[i][2].at = (struct fp8r_rows_list){{24, 32, 128, 192}, 4};
+    }
+    struct gate_routes routes = list(&file, 0, 1, 3);
+    for (size_t i = 0; i < routes.count; i++) {
+        const struct gate_route *route = &routes.items[i];
+        long segment = route->segment - route->entry->segments;
+        assert_int_equal(route->point_count, segment + 1);
+        for (int j = 0; j < route->point_count; j++)
+            assert_int_equal(route->points[j].m, wanted[segment][j]);
+    }
+    gate_routes_fini(&routes);
+}
+
 /* Routes of an entry follow each other, and another seed takes the entries in another order. */
 static void keeps_entries_together(void **state)
 {
@@ -308,7 +330,8 @@ static void seldom_flags_the_margin_itself(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(takes_borders_and_middle),  cmocka_unit_test(keeps_entries_together),
+        cmocka_unit_test(takes_borders_and_middle),
+        cmocka_unit_test(takes_the_rows_that_were_measured),  cmocka_unit_test(keeps_entries_together),
         cmocka_unit_test(draws_a_share_by_the_seed), cmocka_unit_test(takes_stale_routes_first),
         cmocka_unit_test(the_worst_decides),         cmocka_unit_test(codes_take_precedence),
         cmocka_unit_test(the_worst_is_first),        cmocka_unit_test(catches_a_loss_of_ten_percent),

@@ -106,6 +106,27 @@ static void the_default_is_the_first_by_priority(void **state)
     assert_string_equal(decide("7x64x64"), "none -");
 }
 
+/* Only where both have a model, and only for a clear difference. */
+static void a_model_that_expects_less_goes_first(void **state)
+{
+    (void)state;
+    low.expected_us = 10;
+    assert_string_equal(decide("5x64x64"), "default high:one");
+    high.expected_us = 10.2;
+    assert_string_equal(decide("5x64x64"), "default high:one");
+    high.expected_us = 11;
+    assert_string_equal(decide("5x64x64"), "default low:one");
+    low.expected_us = 0;
+    assert_string_equal(decide("5x64x64"), "default high:one");
+    low.expected_us = 10;
+    low.m_max = 4;
+    assert_string_equal(decide("5x64x64"), "default high:one");
+    high.m_max = 3;
+    low.m_max = 0;
+    high.expected_us = 1;
+    assert_string_equal(decide("5x64x64"), "default low:one");
+}
+
 static void forced_is_best_effort(void **state)
 {
     (void)state;
@@ -363,6 +384,7 @@ int main(void)
 #define DECIDE_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         DECIDE_TEST(the_default_is_the_first_by_priority), DECIDE_TEST(forced_is_best_effort),
+        DECIDE_TEST(a_model_that_expects_less_goes_first),
         DECIDE_TEST(denied_rows_never_run),               DECIDE_TEST(a_route_decides_within_its_rows),
         DECIDE_TEST(a_route_that_cannot_be_followed_is_a_miss),
         DECIDE_TEST(beyond_the_last_row_only_the_default_goes_on),

@@ -71,6 +71,15 @@ static int pick(void *user, const fp8r_device_facts *device, const fp8r_problem 
     return pick_at(device, problem, &end);
 }
 
+/* At the end of the bracket, like the pick. */
+static double expect(void *user, const fp8r_device_facts *device, const fp8r_problem *problem, int config)
+{
+    fp8r_problem widest = *problem;
+    (void)user;
+    if (pick_at(device, problem, &widest.m) != config) return 0;
+    return fp8r_sm90_expected_us(device, &widest, config);
+}
+
 /* Grids end somewhere, for large batches inside a bracket. */
 static bool same_support(const fp8r_device_facts *device, const fp8r_problem *problem, int64_t end)
 {
@@ -133,4 +142,5 @@ const fp8r_backend fp8r_backend_sm90 = {
     .prepare = prepare,
     .run = run,
     .destroy = destroy,
+    .expect = expect,
 };
