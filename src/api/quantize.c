@@ -15,6 +15,12 @@
 
 enum { WINDOW_COLS = 256 };
 
+/* A conversion on a CPU, and what quantises a line of it there. */
+struct host_work {
+    struct fp8r_conversion conversion;
+    const struct fp8r_quantizer *quantizer;
+};
+
 static int64_t place(const fp8r_matrix *matrix, int64_t batch, int64_t row, int64_t col)
 {
     return batch * matrix->batch_stride + row * matrix->row_stride + col * matrix->col_stride;
@@ -42,19 +48,21 @@ static void raise_to(float *amax, float value)
 
 static void line_amax(void *argument, int64_t index)
 {
-    const struct fp8r_conversion *it = argument;
+    const struct host_work *work = argument;
+    const struct fp8r_conversion *it = &work->conversion;
     int64_t batch = index / it->in.rows, row = index % it->in.rows;
     raise_to(scale_at(&it->scale, batch, row, 0),
-             fp8r_quantize_amax(line_of(&it->in, batch, row), it->in.dtype, it->in.col_stride, it->in.cols, 0.0f));
+             work->quantizer->amax(line_of(&it->in, batch, row), it->in.dtype, it->in.col_stride, it->in.cols, 0.0f));
 }
 
 static void line_codes(void *argument, int64_t index)
 {
-    const struct fp8r_conversion *it = argument;
+    const struct host_work *work = argument;
+    const struct fp8r_conversion *it = &work->conversion;
     int64_t batch = index / it->in.rows, row = index % it->in.rows;
-    fp8r_quantize_codes(line_of(&it->in, batch, row), it->in.dtype, it->in.col_stride, it->in.cols,
-                        1.0f / *scale_at(&it->scale, batch, row, 0),
-                        (uint8_t *)it->out.data + place(&it->out, batch, row, 0), it->out.col_stride);
+    work->quantizer->codes(line_of(&it->in, batch, row), it->in.dtype, it->in.col_stride, it->in.cols,
+                           1.0f / *scale_at(&it->scale, batch, row, 0),
+                           (uint8_t *)it->out.data + place(&it->out, batch, row, 0), it->out.col_stride);
 }
 
 /* Calls step for every element of a window of columns; a window's groups belong to its task alone. */
@@ -85,12 +93,14 @@ static void code_element(const struct fp8r_conversion *it, int64_t batch, int64_
 
 static void window_amax(void *argument, int64_t index)
 {
-    walk_window(argument, index, raise_element);
+    const struct host_work *work = argument;
+    walk_window(&work->conversion, index, raise_element);
 }
 
 static void window_codes(void *argument, int64_t index)
 {
-    walk_window(argument, index, code_element);
+    const struct host_work *work = argument;
+    walk_window(&work->conversion, index, code_element);
 }
 
 static void each_scale(const fp8r_matrix *scale, void (*change)(float *))
@@ -111,17 +121,18 @@ static void amax_to_scale(float *scale)
     *scale = fp8r_quantize_scale(*scale);
 }
 
-static void quantize_on_host(struct fp8r_context *context, struct fp8r_conversion *conversion, int32_t scaling)
+static void quantize_on_host(struct fp8r_context *context, const struct fp8r_conversion *conversion, int32_t scaling)
 {
+    struct host_work work = {*conversion, fp8r_quantizer_of(context->device.cpu_features)};
     const fp8r_matrix *in = &conversion->in;
     int64_t lines = in->batch * in->rows, windows = (in->cols - 1) / WINDOW_COLS + 1;
     bool by_line = conversion->scale.cols == 1;
     if (scaling == FP8R_SCALING_COMPUTE) {
         each_scale(&conversion->scale, set_zero);
-        fp8r_pool_parallel(context->pool, by_line ? lines : windows, by_line ? line_amax : window_amax, conversion);
+        fp8r_pool_parallel(context->pool, by_line ? lines : windows, by_line ? line_amax : window_amax, &work);
         each_scale(&conversion->scale, amax_to_scale);
     }
-    fp8r_pool_parallel(context->pool, by_line ? lines : windows, by_line ? line_codes : window_codes, conversion);
+    fp8r_pool_parallel(context->pool, by_line ? lines : windows, by_line ? line_codes : window_codes, &work);
 }
 
 /* An empty matrix has nothing that bounds its other extents. */

@@ -1,46 +1,28 @@
-/* The portable quantiser. Contiguous lines go through fixed blocks that compilers vectorise.
+/* The portable quantiser, and which one a processor gets.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/quantize.h"
 
-#include <string.h>
+#include <fp8route/backend.h>
 
-#include "base/convert.h"
-#include "base/sizes.h"
+#include "base/quantize_line.h"
 
-enum { BLOCK_ELEMS = 512 };
+static const struct fp8r_quantizer portable = {line_amax, line_codes};
 
-/* Widens up to a block of values; strided lines take the general path, as fp16 does. */
-static void widen(const void *in, int32_t dtype, int64_t stride, int64_t first, int64_t count, float *block)
+const struct fp8r_quantizer *fp8r_quantizer_of(uint32_t cpu_features)
 {
-    if (stride == 1 && dtype == FP8R_DTYPE_BF16) {
-        const uint16_t *codes = (const uint16_t *)in + first;
-        for (int64_t i = 0; i < count; i++)
-            block[i] = fp8r_from_bf16(codes[i]);
-        return;
-    }
-    if (stride == 1 && dtype == FP8R_DTYPE_FP32) {
-        memcpy(block, (const float *)in + first, (size_t)count * sizeof *block);
-        return;
-    }
-    for (int64_t i = 0; i < count; i++)
-        block[i] = fp8r_load(in, (first + i) * stride, dtype);
+    const struct fp8r_quantizer *wide = fp8r_quantizer_avx512();
+    return wide && (cpu_features & FP8R_CPU_AVX512) ? wide : &portable;
 }
 
 float fp8r_quantize_amax(const void *in, int32_t dtype, int64_t stride, int64_t count, float so_far)
 {
-    float block[BLOCK_ELEMS];
-    /* Magnitudes order like their bits; signed, because few instruction sets compare unsigned lanes. */
-    int32_t largest = (int32_t)fp8r_float_bits(so_far);
-    for (int64_t first = 0; first < count; first += BLOCK_ELEMS) {
-        int64_t size = fp8r_size_min(BLOCK_ELEMS, count - first);
-        widen(in, dtype, stride, first, size, block);
-        for (int64_t i = 0; i < size; i++) {
-            int32_t magnitude = (int32_t)(fp8r_float_bits(block[i]) & 0x7FFFFFFFu);
-            magnitude = magnitude > 0x7F800000 ? 0 : magnitude;
-            largest = magnitude > largest ? magnitude : largest;
-        }
-    }
-    return fp8r_bits_float((uint32_t)largest);
+    return line_amax(in, dtype, stride, count, so_far);
+}
+
+void fp8r_quantize_codes(const void *in, int32_t dtype, int64_t stride, int64_t count, float inverse, uint8_t *codes,
+                         int64_t code_stride)
+{
+    line_codes(in, dtype, stride, count, inverse, codes, code_stride);
 }
 
 float fp8r_quantize_scale(float amax)
@@ -51,26 +33,15 @@ float fp8r_quantize_scale(float amax)
     return scale > 0x1p-126f ? scale : 0x1p-126f;
 }
 
-void fp8r_quantize_codes(const void *in, int32_t dtype, int64_t stride, int64_t count, float inverse, uint8_t *codes,
-                         int64_t code_stride)
-{
-    float block[BLOCK_ELEMS];
-    uint8_t narrow[BLOCK_ELEMS];
-    for (int64_t first = 0; first < count; first += BLOCK_ELEMS) {
-        int64_t size = fp8r_size_min(BLOCK_ELEMS, count - first);
-        widen(in, dtype, stride, first, size, block);
-        for (int64_t i = 0; i < size; i++)
-            narrow[i] = fp8r_quantize_code(block[i] * inverse);
-        if (code_stride == 1)
-            memcpy(codes + first, narrow, (size_t)size);
-        for (int64_t i = 0; i < size && code_stride != 1; i++)
-            codes[(first + i) * code_stride] = narrow[i];
-    }
-}
-
 float fp8r_quantize_row(const void *in, int32_t dtype, int64_t stride, int64_t count, uint8_t *codes)
 {
-    float scale = fp8r_quantize_scale(fp8r_quantize_amax(in, dtype, stride, count, 0.0f));
-    fp8r_quantize_codes(in, dtype, stride, count, 1.0f / scale, codes, 1);
+    return fp8r_quantizer_row(&portable, in, dtype, stride, count, codes);
+}
+
+float fp8r_quantizer_row(const struct fp8r_quantizer *quantizer, const void *in, int32_t dtype, int64_t stride, int64_t count,
+                         uint8_t *codes)
+{
+    float scale = fp8r_quantize_scale(quantizer->amax(in, dtype, stride, count, 0.0f));
+    quantizer->codes(in, dtype, stride, count, 1.0f / scale, codes, 1);
     return scale;
 }

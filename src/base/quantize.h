@@ -28,4 +28,20 @@ void fp8r_quantize_codes(const void *in, int32_t dtype, int64_t stride, int64_t 
 /* One row of a product's bf16/fp16 a: packed codes; returns the scale. */
 float fp8r_quantize_row(const void *in, int32_t dtype, int64_t stride, int64_t count, uint8_t *codes);
 
+/* The same for a processor: other instructions, the same bytes. */
+struct fp8r_quantizer {
+    float (*amax)(const void *in, int32_t dtype, int64_t stride, int64_t count, float so_far);
+    void (*codes)(const void *in, int32_t dtype, int64_t stride, int64_t count, float inverse, uint8_t *codes,
+                  int64_t code_stride);
+};
+
+/* The quantiser for these FP8R_CPU_* features. */
+const struct fp8r_quantizer *fp8r_quantizer_of(uint32_t cpu_features);
+
+/* NULL where this build is for another architecture. */
+const struct fp8r_quantizer *fp8r_quantizer_avx512(void);
+
+float fp8r_quantizer_row(const struct fp8r_quantizer *quantizer, const void *in, int32_t dtype, int64_t stride, int64_t count,
+                         uint8_t *codes);
+
 #endif

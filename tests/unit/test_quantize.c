@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <fp8route/backend.h>
+
+#include "base/quantize.h"
 #include "support/rows.h"
 #include "support/slow.h"
 
@@ -361,9 +364,35 @@ static void nothing_of_a_huge_shape(void **state)
     }
 }
 
+/* The quantiser that this processor gets and the portable one: the same bytes for bits of every kind, at odd lengths. */
+static void the_same_bytes_with_other_instructions(void **state)
+{
+    (void)state;
+    enum { COUNT = 1317, LINES = 4000 };
+    static const float inverses[] = {1.0f, 0x1p-9f, 3.7f, 0x1p126f};
+    const struct fp8r_quantizer *portable = fp8r_quantizer_of(0),
+                                *here = fp8r_quantizer_of(fp8r_context_device(context)->cpu_features);
+    static float in[COUNT];
+    uint8_t first[COUNT + 1] = {0}, second[COUNT + 1] = {0};
+    for (uint32_t line = 0; line < LINES; line++) {
+        for (uint32_t i = 0; i < COUNT; i++) { /* all exponents, dense mantissas */
+            uint32_t bits = (line * COUNT + i) * 0x9E3779B1u;
+            memcpy(&in[i], &bits, sizeof bits);
+        }
+        int32_t dtype = line % 3 == 0 ? FP8R_DTYPE_FP32 : line % 3 == 1 ? FP8R_DTYPE_BF16 : FP8R_DTYPE_FP16;
+        int64_t count = COUNT - line % 67;
+        float amax = portable->amax(in, dtype, 1, count, 0.0f), other = here->amax(in, dtype, 1, count, 0.0f);
+        assert_memory_equal(&amax, &other, sizeof amax);
+        portable->codes(in, dtype, 1, count, inverses[line % 4], first, 1);
+        here->codes(in, dtype, 1, count, inverses[line % 4], second, 1);
+        assert_memory_equal(first, second, sizeof first);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_same_bytes_with_other_instructions),
         cmocka_unit_test(d1_overflow_saturates),
         cmocka_unit_test(d4_rounds_once),
         cmocka_unit_test(every_granularity),

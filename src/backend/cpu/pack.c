@@ -60,8 +60,9 @@ static void quantize_block(const struct fp8r_cpu_job *job, struct block *block, 
     const fp8r_operand *a = &job->problem->a;
     int64_t k = job->problem->k, row_bytes = a->row_stride * fp8r_dtype_bytes(a->dtype);
     float *scales = job->row_scales + block->batch * job->rows + block->first;
+    const struct fp8r_quantizer *quantizer = fp8r_quantizer_of(job->cut.kernel->features);
     for (int64_t r = 0; r < block->rows; r++)
-        scales[r] = fp8r_quantize_row(from + r * row_bytes, a->dtype, a->col_stride, k, codes + r * k);
+        scales[r] = fp8r_quantizer_row(quantizer, from + r * row_bytes, a->dtype, a->col_stride, k, codes + r * k);
     block->codes = codes;
     block->row_stride = k;
     block->k_stride = 1;
