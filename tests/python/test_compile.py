@@ -12,8 +12,8 @@ from operands import codes, product, scales
 OPS = torch.ops.fp8route
 # test_schema compares arguments by arithmetic that torch lacks for fp8: test_only_what_is_declared_changes stands for it.
 CHECKS = ("test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic")
-NAMES = ("scaled_mm", "scaled_mm_out", "bmm", "bmm_out", "linear", "quantize", "quantize_out", "quantize_given",
-         "quantize_given_out")
+NAMES = ("scaled_mm", "scaled_mm_out", "bmm", "bmm_out", "linear", "run_on", "run_on_out", "quantize", "quantize_out",
+         "quantize_given", "quantize_given_out")
 
 
 def samples(device):
@@ -32,6 +32,8 @@ def samples(device):
         "bmm": [((a3, b3), {}), ((a3[:1], b3, scales(1, device=device)), {"out_dtype": torch.float16})],
         "bmm_out": [((a3, b3), {"out": out3})],
         "linear": [((x, weight, weight_scale), {}), ((x.transpose(0, 1), weight, weight_scale, bias), {})],
+        "run_on": [(("reference", 0, a, b, scale_a, scale_b, bias, torch.float32), {})],
+        "run_on_out": [(("reference", 2, a3, b3, None, None, None), {"out": out3})],
         "quantize": [((x,), {}), ((x.float(), 1), {}), ((x[0], 2), {})],
         "quantize_out": [((x,), {"out": q, "scale": s})],
         "quantize_given": [((x, s.fill_(0.5)), {})],

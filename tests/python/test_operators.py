@@ -163,6 +163,19 @@ def test_inference_mode_and_no_gradient(device):
         assert layer(torch.randn(2, 32, device=device).bfloat16()).is_inference()
 
 
+def test_threads(device):
+    """Many threads, one context: every result is the one of a single thread."""
+    from concurrent.futures import ThreadPoolExecutor
+    cases = [product(m, 48, 96, device=device, seed=m) for m in range(1, 9)]
+    wanted = [ft.scaled_mm(*case) for case in cases]
+
+    def work(number):
+        return all(torch.equal(ft.scaled_mm(*cases[i % 8]), wanted[i % 8]) for i in range(number, number + 200))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(8)))
+
+
 def test_layers_are_replaced(device):
     model = torch.nn.Sequential(torch.nn.Linear(64, 96), torch.nn.ReLU(), torch.nn.Sequential(torch.nn.Linear(96, 32))).to(device)
     x = torch.randn(8, 64, device=device)
@@ -236,13 +249,14 @@ def test_either_is_imported_first(device, first):
 
 
 def test_python_path_is_the_same(device):
-    """The operators without the compiled path: this file once more, in a process of its own."""
+    """The operators without the compiled path: this file and the drawn arguments once more, in a process of its own."""
     if os.environ.get("FP8ROUTE_TORCH_EXTENSION") == "0":
         assert ft.fast_path() == "switched off"
         pytest.skip("this is that process")
     assert ft.fast_path() == "", "the compiled path is not in use"
     if device == "cuda":
         pytest.skip("the process runs both devices")
-    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-x", __file__, "-k", "not imported_first"],
+    drawn = os.path.join(os.path.dirname(__file__), "test_agreement.py")
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-x", __file__, drawn, "-k", "not imported_first"],
                           capture_output=True, text=True, env=dict(os.environ, FP8ROUTE_TORCH_EXTENSION="0"))
     assert done.returncode == 0, done.stdout[-3000:]
