@@ -85,6 +85,8 @@ static const char *const default_cases[] = {
     "64x28672x4096:static",
     "16x21504x5376",
     "256x28672x512:static",
+    "100x1040x1424:static",
+    "190x2000x2064:static:bias",
 };
 
 /* ---- Data

@@ -27,8 +27,9 @@ GRAPH_US = 500.0
 
 
 class Library:
-    def __init__(self, path):
+    def __init__(self, path, prefix=""):
         self.c = ctypes.CDLL(path)
+        self.prefix = prefix
         self.c.bench_config_name.restype = ctypes.c_char_p
         self.c.bench_error.restype = ctypes.c_char_p
         self.c.bench_prepare.restype = ctypes.c_void_p
@@ -192,18 +193,18 @@ def sweep(lib, pool, out, args):
                     graphs[f"floor_{blocks}_{dependent}"] = graph_of(case, floor_call(lib, case, blocks, dependent), us)
             graphs["torch_row"] = graph_of(case, torch_call(case, True), us)
             graphs["torch_scalar"] = graph_of(case, torch_call(case, False), us)
-            for i, name in enumerate(lib.names):
+            for of, i, name in [(of, i, name) for of in (lib, *args.beside) for i, name in enumerate(of.names)]:
                 if not re.search(args.configs, name):
                     continue
                 for dependent in args.dependent:
-                    plan = lib.prepare(f"{m}x{n}x{k}:static{args.options}", i, dependent)
+                    plan = of.prepare(f"{m}x{n}x{k}:static{args.options}", i, dependent)
                     if plan is None:
                         continue
-                    plans.append(plan)
-                    label = f"{name}{'+pdl' if dependent else ''}"
-                    shapes[label] = lib.shape(plan)
+                    plans.append((of, plan))
+                    label = f"{of.prefix}{name}{'+pdl' if dependent else ''}"
+                    shapes[label] = of.shape(plan)
                     case.out[0].fill_(float("nan"))
-                    calls[label] = sm90_call(lib, plan, case)
+                    calls[label] = sm90_call(of, plan, case)
                     graphs[label] = graph_of(case, calls[label], us)
                     verify(case, case.out[0], label)
             samples = measure(graphs, args.rounds)
@@ -226,8 +227,8 @@ def sweep(lib, pool, out, args):
                   " ".join(f"{name.removesuffix('+pdl')} {t:.2f}/{chain[name]:.2f}/{chain[name + ' early']:.2f} {shapes[name][:2]}"
                            for t, name in ours[:args.show]))
             emit(out, {"m": m, "n": n, "k": k, "mode": "sweep", "medians": medians, "chain": chain, "shapes": shapes})
-            for plan in plans:
-                lib.c.bench_destroy(plan)
+            for of, plan in plans:
+                of.c.bench_destroy(plan)
             del graphs, calls
 
 
@@ -330,6 +331,7 @@ def main():
     parser.add_argument("--show", type=int, default=6)
     parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--best", type=int, default=4, help="bars: so many of the model's favourites race")
+    parser.add_argument("--beside", default="", help="sweep: other builds of the library, their names prefixed b1:, b2:")
     parser.add_argument("--commit", default="", help="goes into the record")
     parser.add_argument("--options", default="", help="sweep: added to the problems of sm90, e.g. :precise")
     args = parser.parse_args()
@@ -340,6 +342,7 @@ def main():
     random.seed(1)
     torch.manual_seed(1)
     lib = Library(args.library)
+    args.beside = [Library(path, f"b{i + 1}:") for i, path in enumerate(filter(None, args.beside.split(",")))]
     pool = torch.empty(1 << 30, dtype=torch.uint8, device="cuda").view(torch.float8_e4m3fn)
     for i in range(0, pool.numel(), 1 << 27):
         pool[i:i + (1 << 27)] = torch.randn(1 << 27, device="cuda").to(torch.float8_e4m3fn)

@@ -62,13 +62,17 @@
 #define FP8R_SM90_WIDE_REGISTERS(accumulators) (FP8R_SM90_WIDE_SPARES(accumulators) ? 168 : 232)
 #define FP8R_SM90_WIDE_LOADER_REGISTERS        40
 
+/* Where two sets of accumulators beside the promoted sums fit the registers. */
+#define FP8R_SM90_WIDE_PAIRS(tiles, columns) ((tiles) == 1 && (columns) <= 128)
+
 /* Columns of out whose order in a tile may differ from that in memory: b's rows are loaded so that what a
  * thread holds of a row lies side by side. */
 #define FP8R_SM90_WIDE_GROUP(columns) ((columns) % 32 == 0 ? 32 : 16)
 
 /* Tiles: warpgroups, 64-row tiles a warpgroup, columns. A promoting kernel holds its accumulators twice. */
 #define FP8R_SM90_WIDE_FAST(X)                                                                               \
-    X(2, 1, 64)                                                                                              \
+    X(1, 1, 64) X(1, 1, 80) X(1, 1, 96) X(1, 1, 112) X(1, 1, 128) X(1, 1, 144) X(1, 1, 160) X(1, 1, 176)     \
+    X(1, 1, 192) X(2, 1, 64)                                                                                 \
     X(2, 1, 96) X(2, 1, 112) X(2, 1, 128) X(2, 1, 176) X(2, 1, 192) X(2, 1, 224) X(2, 1, 256)
 #define FP8R_SM90_WIDE_PRECISE(X) X(2, 1, 64) X(2, 1, 96) X(2, 1, 112) X(2, 1, 128) X(2, 1, 176) X(2, 1, 192)
 /* Two warpgroups with a tile each, in turns: 64-row tiles, columns. */

@@ -34,6 +34,45 @@ struct pipeline {
     uint32_t peers; /* mask of the cluster's blocks whose loads reach this block's stages; 0: its own only */
 };
 
+/* From a stage's full barrier to its empty one. */
+#define FP8R_SM90_EMPTY_OFFSET (8 * FP8R_SM90_STAGES_MAX)
+
+/* Where a thread that loads stands in the ring. */
+struct cursor {
+    uint32_t to, full, parity;
+    int left; /* stages until the ring begins anew */
+};
+
+FP8R_DEVICE struct cursor cursor_start(const struct pipeline *pipe)
+{
+    const struct cursor at = {pipe->tiles, pipe->full, 1, pipe->stages};
+    return at;
+}
+
+/* Passes over at most as many stages as there are. */
+FP8R_DEVICE void cursor_skip(struct cursor *at, const struct pipeline *pipe, int stages)
+{
+    if (stages == pipe->stages) {
+        at->parity ^= 1;
+        return;
+    }
+    at->to += stages * pipe->stage_bytes;
+    at->full += 8 * stages;
+    at->left -= stages;
+}
+
+FP8R_DEVICE void cursor_advance(struct cursor *at, const struct pipeline *pipe)
+{
+    at->to += pipe->stage_bytes;
+    at->full += 8;
+    if (--at->left == 0) {
+        at->to = pipe->tiles;
+        at->full = pipe->full;
+        at->left = pipe->stages;
+        at->parity ^= 1;
+    }
+}
+
 /* One warp has read a stage to the end: all four of a warpgroup say so, because each waits for its own
  * products only. The barrier of every block that writes into this stage hears it. */
 FP8R_DEVICE void stage_release(const struct pipeline *pipe, int stage)
@@ -60,7 +99,6 @@ FP8R_DEVICE void multiply_steps(float (&acc)[TILES][N / 2], uint32_t p, uint32_t
             wgmma<N, TYPES>::run(acc[i], wgmma_descriptor(p + i * (64 * FP8R_SM90_BLOCK_K / 16) + 2 * step),
                                  wgmma_descriptor(q + 2 * step), step > 0 || !fresh);
     }
-    wgmma_commit();
 }
 
 /* Which stages of the ring a consumer takes: every `step`th, as many as its blocks fill. The first `releases`
@@ -95,6 +133,7 @@ FP8R_DEVICE void accumulate_fast(float (&sums)[TILES][N / 2], const struct pipel
         multiply_steps<TILES, N, TYPES, 0, FP8R_SM90_BLOCK_K / 32>(
             sums, p_first + stage + ring->block * (pipe->p_block_bytes / 16),
             q_first + stage + ring->block * (pipe->q_block_bytes / 16), block == 0);
+        wgmma_commit();
         if (last_barrier && block == blocks - 1) named_barrier_arrive(last_barrier, 256);
         wgmma_wait<1>();
         if (left >= 0) stage_release(pipe, left);
@@ -152,7 +191,9 @@ FP8R_DEVICE void accumulate_in_turns(float (&sums)[TILES][N / 2], const struct p
         barrier_wait(pipe->full + 8 * ring->stage, ring->parity);
         named_barrier_sync(own, 256);
         multiply_steps<TILES, N, TYPES, 0, steps - 1>(acc, p_first + stage, q_first + stage, true);
+        wgmma_commit();
         multiply_steps<TILES, N, TYPES, steps - 1, steps>(acc, p_first + stage, q_first + stage, false);
+        wgmma_commit();
         wgmma_wait<1>();
         named_barrier_arrive(next, 256);
         wgmma_wait<0>();
@@ -160,6 +201,52 @@ FP8R_DEVICE void accumulate_in_turns(float (&sums)[TILES][N / 2], const struct p
         ring_advance(ring, pipe->stages, 1);
         add_to<TILES, N>(sums, acc);
     }
+}
+
+/* One block of K into fresh accumulators; the block's stage, or -1 in front of the first. */
+template <int N, int TYPES>
+FP8R_DEVICE int multiply_block(float (&acc)[1][N / 2], const struct pipeline *pipe, struct ring *ring,
+                               uint32_t p_first, uint32_t q_first)
+{
+    const int stage = ring->stage;
+    const uint32_t offset = stage * (pipe->stage_bytes / 16);
+    barrier_wait(pipe->full + 8 * stage, ring->parity);
+    multiply_steps<1, N, TYPES, 0, FP8R_SM90_BLOCK_K / 32>(acc, p_first + offset, q_first + offset, true);
+    wgmma_commit();
+    ring_advance(ring, pipe->stages, 1);
+    return stage;
+}
+
+/* Partial sums added in fp32 after every block of K by each warpgroup for itself, with two sets of
+ * accumulators: one is added while the products of the next block go into the other. */
+template <int N, int TYPES>
+FP8R_DEVICE void accumulate_in_pairs(float (&sums)[1][N / 2], const struct pipeline *pipe, struct ring *ring,
+                                     uint32_t p_offset, uint32_t q_offset, const struct stride *stride)
+{
+    const uint32_t p_first = wgmma_descriptor_low(pipe->tiles + p_offset);
+    const uint32_t q_first = wgmma_descriptor_low(pipe->tiles + q_offset);
+    float even[1][N / 2], odd[1][N / 2];
+    set_neutral<1, N>(sums);
+    int done = multiply_block<N, TYPES>(even, pipe, ring, p_first, q_first), next;
+    for (int left = stride->blocks - 1; left > 0; left -= 2) {
+        next = multiply_block<N, TYPES>(odd, pipe, ring, p_first, q_first);
+        wgmma_wait<1>();
+        stage_release(pipe, done);
+        add_to<1, N>(sums, even);
+        if (left == 1) {
+            wgmma_wait<0>();
+            stage_release(pipe, next);
+            add_to<1, N>(sums, odd);
+            return;
+        }
+        done = multiply_block<N, TYPES>(even, pipe, ring, p_first, q_first);
+        wgmma_wait<1>();
+        stage_release(pipe, next);
+        add_to<1, N>(sums, odd);
+    }
+    wgmma_wait<0>();
+    stage_release(pipe, done);
+    add_to<1, N>(sums, even);
 }
 
 /* The same without turns (segments = 0), or adding at the ends of `segments` equal parts of K, which are the

@@ -16,6 +16,8 @@ enum {
     SKINNY_ROWS_MIN = 16,
     SKINNY_ROWS_MAX = 256,
     SKINNY_UNIT_BYTES = 512,
+    SKINNY_LONG_BLOCKS = 192,
+    SKINNY_FEW_TOKENS = 32,
     SKINNY_RECEIVE_APART_MAX = 16384,
     WIDE_STAGES_WORTH = 4
 };
@@ -140,12 +142,15 @@ int fp8r_sm90_skinny_widest(const struct fp8r_sm90_config *config, const fp8r_pr
 
 /* Rows a block such that `clusters` clusters at a time, in `waves` turns, take all of N. */
 static int64_t skinny_rows(const struct fp8r_sm90_config *config, const fp8r_problem *problem,
-                           int64_t clusters, int64_t waves)
+                           int tokens, int64_t clusters, int64_t waves)
 {
     const int64_t tiles = clusters * waves / problem->batch;
-    const int64_t blocks = problem->k / FP8R_SM90_BLOCK_K / (config->split * config->inner);
-    /* Stages of several blocks of K take rows by eights: worth it where K is long. */
-    const int64_t rows = round_up(divide_up(problem->n, tiles > 1 ? tiles : 1), blocks >= 16 ? 8 : 4);
+    const int64_t blocks = problem->k / FP8R_SM90_BLOCK_K;
+    /* Stages of several blocks of K take rows by eights: worth it where K is long, until it is so long that a
+     * few rows more a block take longer than many loads. */
+    const bool eights = blocks / (config->split * config->inner) >= 16 &&
+                        !(blocks >= SKINNY_LONG_BLOCKS && tokens <= SKINNY_FEW_TOKENS);
+    const int64_t rows = round_up(divide_up(problem->n, tiles > 1 ? tiles : 1), eights ? 8 : 4);
     return rows < SKINNY_ROWS_MIN ? SKINNY_ROWS_MIN : rows;
 }
 
@@ -156,7 +161,7 @@ int fp8r_sm90_cut_skinny(const struct fp8r_sm90_config *config, const fp8r_probl
     const int64_t widest = skinny_rows_max(config, tokens, promote);
     /* More turns make smaller blocks: the first that fits has the fewest. */
     for (int waves = 1;; ++waves) {
-        int64_t rows = skinny_rows(config, problem, clusters, waves);
+        int64_t rows = skinny_rows(config, problem, tokens, clusters, waves);
         const bool smallest =
             rows == SKINNY_ROWS_MIN || (int64_t)clusters * waves >= problem->n * problem->batch;
         if (rows > widest && smallest) rows = widest;

@@ -98,6 +98,16 @@ FP8R_DEVICE void wide_store(const struct fp8r_sm90_args *args, const struct wide
             else
                 store_interleaved<COLUMNS, false, true>(args, sums[i], tile->batch, m + 64 * i, tile->n,
                                                         scale_b, bias, scale_a[i]);
+        } else if (!ALTERNATE && (args->flags & FP8R_SM90_OUT_FOURS) && !biased) {
+#pragma unroll
+            for (int j = 0; j < COLUMNS / 16; ++j) {
+                const float *s = &sums[i][8 * j];
+                const float4 pair[2] = {make_float4(s[0], s[1], s[2], s[3]),
+                                        make_float4(s[4], s[5], s[6], s[7])};
+                store_straight_fours<false>(args, (uint16_t *)args->out + tile->batch * args->out_batch, pair,
+                                            m + 64 * i, tile->n + 16 * j, scale_b + 16 * j, bias + 16 * j,
+                                            scale_a[i]);
+            }
         } else if (!ALTERNATE) {
 #pragma unroll
             for (int j = 0; j < COLUMNS / 16; ++j) {
@@ -153,9 +163,9 @@ FP8R_DEVICE void wide_begin(const struct fp8r_sm90_args *args, const struct pipe
     }
 }
 
-/* The warp that loads tiles of a and b. It meets the cluster only now if nobody else writes to its stages. */
+/* The warp that loads tiles of b. It meets the cluster only now if nobody else writes to its stages. */
 template <int ROWS, int COLUMNS>
-FP8R_DEVICE void wide_load_tiles(const struct fp8r_sm90_args *args, const struct wide_place *place,
+FP8R_DEVICE void wide_load_tiles_of_b(const struct fp8r_sm90_args *args, const struct wide_place *place,
                                  const struct pipeline *pipe, int first)
 {
     const int ahead = first < args->tiles ? min(min(args->ahead, args->stages), place->blocks) : 0;
@@ -165,9 +175,18 @@ FP8R_DEVICE void wide_load_tiles(const struct fp8r_sm90_args *args, const struct
     if (!pipe->peers) named_barrier_sync(FP8R_SM90_EMPTY_BARRIER, 64);
     if (elected()) {
         grid_release();
-        wide_produce<ROWS, COLUMNS>(args, place, pipe, first, ahead);
+        wide_produce_b<ROWS, COLUMNS>(args, place, pipe, first, ahead);
     }
     if (args->by_size.d > 1 && !pipe->peers) cluster_wait();
+}
+
+/* The one that loads tiles of a. */
+template <int ROWS, int COLUMNS>
+FP8R_DEVICE void wide_load_tiles_of_a(const struct fp8r_sm90_args *args, const struct wide_place *place,
+                                      const struct pipeline *pipe, int first)
+{
+    grid_wait();
+    if (elected()) wide_produce_a<ROWS, COLUMNS>(args, place, pipe, first);
 }
 
 /* The warp that loads scales of b and bias. scales: two times both. */
@@ -193,7 +212,9 @@ FP8R_DEVICE void wide_multiply(const struct fp8r_sm90_args *args, const struct p
                                struct ring *ring, const struct stride *stride, uint32_t p_offset,
                                uint32_t q_offset, int group, float (&sums)[TILES][COLUMNS / 2])
 {
-    if (PROMOTE && args->segments == 0) {
+    if constexpr (PROMOTE && FP8R_SM90_WIDE_PAIRS(TILES, COLUMNS)) {
+        accumulate_in_pairs<COLUMNS, TYPES>(sums, pipe, ring, p_offset, q_offset, stride);
+    } else if (PROMOTE && args->segments == 0) {
         accumulate_in_turns<TILES, COLUMNS, TYPES, GROUPS>(sums, pipe, ring, p_offset, q_offset, stride,
                                                            group);
     } else if (PROMOTE) {
@@ -224,7 +245,7 @@ FP8R_DEVICE void wide_consume(const struct fp8r_sm90_args *args, const struct wi
     float sums[TILES][COLUMNS / 2], scale_a[TILES][2];
     struct ring ring = {0, 0, 0, 0};
     int count = ALTERNATE ? group : 0;
-    if ((ALTERNATE || PROMOTE) && group == GROUPS - 1) named_barrier_arrive(FP8R_SM90_TURN_BARRIER, 256);
+    if ((ALTERNATE || (PROMOTE && !FP8R_SM90_WIDE_PAIRS(TILES, COLUMNS))) && group == GROUPS - 1) named_barrier_arrive(FP8R_SM90_TURN_BARRIER, 256);
     if (ALTERNATE && group == 1) ring_skip(&ring, &args->by_stages, place->blocks);
     for (int index = first + count * args->step; index < args->tiles;
          index += each * args->step, count += each) {
@@ -280,7 +301,9 @@ __global__ void __launch_bounds__(FP8R_SM90_WIDE_BOUND(GROUPS, TILES *COLUMNS / 
     if (group == GROUPS) {
         registers_shrink<FP8R_SM90_WIDE_LOADER_REGISTERS>();
         if (warp == 4 * GROUPS)
-            wide_load_tiles<rows, COLUMNS>(&args, &place, &pipe, first);
+            wide_load_tiles_of_b<rows, COLUMNS>(&args, &place, &pipe, first);
+        else if (warp == 4 * GROUPS + 2)
+            wide_load_tiles_of_a<rows, COLUMNS>(&args, &place, &pipe, first);
         else if (warp == 4 * GROUPS + 1)
             wide_load_scales<rows, COLUMNS>(&args, &place, &barriers,
                                             (float *)(memory_pointer + args.scales_offset), first);

@@ -48,77 +48,100 @@ FP8R_DEVICE struct wide_tile wide_tile_at(const struct fp8r_sm90_args *args, con
     return tile;
 }
 
-/* Each of the blocks that share a tile loads an equal part of its rows for all of them. */
-FP8R_DEVICE void load_a(const struct fp8r_sm90_args *args, const struct wide_place *place,
-                        const struct pipeline *pipe, const struct wide_tile *tile, int stage, int block)
+/* Keeps one operand's part of the stages full, over all tiles of the block, by one thread. What does not change
+ * from one block of K to the next is computed outside of the loop: its length is what small tiles wait for.
+ * Each of the blocks that share a tile loads an equal part of its rows for all of them. */
+template <int ROWS, int COLUMNS, bool SHARED>
+FP8R_DEVICE void wide_load_a(const struct fp8r_sm90_args *args, const struct wide_place *place,
+                             const struct pipeline *pipe, const struct wide_tile *tile, struct cursor *at)
 {
-    const uint32_t to = pipe->tiles + stage * pipe->stage_bytes, full = pipe->full + 8 * stage;
-    const int k = (place->first_block + block) * FP8R_SM90_BLOCK_K, z = args->a_batch * tile->batch;
-    const int part = place->n_rank * args->part_a;
-    if (args->share_n == 1)
-        tma_load(to, &args->map_a, k, tile->m, z, full, FP8R_L2_EVICT_NORMAL);
-    else
-        tma_load_multicast(to + part * FP8R_SM90_BLOCK_K, &args->map_a, k, tile->m + part, z, full,
-                           place->share_a, FP8R_L2_EVICT_NORMAL);
+    const int part = SHARED ? place->n_rank * args->part_a : 0, y = tile->m + part,
+              z = args->a_batch * tile->batch;
+    const uint32_t offset = part * FP8R_SM90_BLOCK_K;
+    int k = place->first_block * FP8R_SM90_BLOCK_K;
+    for (int left = place->blocks; left > 0; --left, k += FP8R_SM90_BLOCK_K) {
+        barrier_wait(at->full + FP8R_SM90_EMPTY_OFFSET, at->parity);
+        if (SHARED)
+            tma_load_multicast(at->to + offset, &args->map_a, k, y, z, at->full, place->share_a,
+                               FP8R_L2_EVICT_NORMAL);
+        else
+            tma_load(at->to, &args->map_a, k, y, z, at->full, FP8R_L2_EVICT_NORMAL);
+        cursor_advance(at, pipe);
+    }
+}
+
+/* Blocks begin .. end - 1 of a tile of b; the thread that loads it also says how much a stage will hold. fresh:
+ * no stage has to be waited for. */
+template <int ROWS, int COLUMNS, bool SHARED>
+FP8R_DEVICE void wide_load_b(const struct fp8r_sm90_args *args, const struct wide_place *place,
+                             const struct pipeline *pipe, const struct wide_tile *tile, struct cursor *at,
+                             int begin, int end, bool fresh)
+{
+    constexpr int group = FP8R_SM90_WIDE_GROUP(COLUMNS), bytes = (ROWS + COLUMNS) * FP8R_SM90_BLOCK_K;
+    const int part = SHARED ? place->m_rank * args->part_b : 0, row = tile->n + part;
+    const bool plain = !(args->flags & FP8R_SM90_INTERLEAVED);
+    const int y = plain ? row : 0, z = plain ? args->b_batch * tile->batch : 0;
+    const int w = plain ? 0 : row / group + args->b_groups * tile->batch;
+    const uint32_t offset = (ROWS + part) * FP8R_SM90_BLOCK_K;
+    int k = (place->first_block + begin) * FP8R_SM90_BLOCK_K;
+    for (int left = end - begin; left > 0; --left, k += FP8R_SM90_BLOCK_K) {
+        if (!fresh) barrier_wait(at->full + FP8R_SM90_EMPTY_OFFSET, at->parity);
+        barrier_expect(at->full, bytes);
+        if (SHARED)
+            tma_load_5d_multicast(at->to + offset, &args->map_b, k, y, z, 0, w, at->full, place->share_b,
+                                  FP8R_L2_EVICT_NORMAL);
+        else
+            tma_load_5d(at->to + offset, &args->map_b, k, y, z, 0, w, at->full, FP8R_L2_EVICT_NORMAL);
+        cursor_advance(at, pipe);
+    }
 }
 
 template <int ROWS, int COLUMNS>
-FP8R_DEVICE void load_b(const struct fp8r_sm90_args *args, const struct wide_place *place,
-                        const struct pipeline *pipe, const struct wide_tile *tile, int stage, int block)
+FP8R_DEVICE void wide_produce_a(const struct fp8r_sm90_args *args, const struct wide_place *place,
+                                const struct pipeline *pipe, int first)
 {
-    constexpr int group = FP8R_SM90_WIDE_GROUP(COLUMNS);
-    const uint32_t to = pipe->tiles + stage * pipe->stage_bytes + ROWS * FP8R_SM90_BLOCK_K,
-                   full = pipe->full + 8 * stage;
-    const int k = (place->first_block + block) * FP8R_SM90_BLOCK_K, part = place->m_rank * args->part_b;
-    const bool plain = !(args->flags & FP8R_SM90_INTERLEAVED);
-    const int row = tile->n + part, y = plain ? row : 0, z = plain ? args->b_batch * tile->batch : 0;
-    const int w = plain ? 0 : row / group + args->b_groups * tile->batch;
-    if (args->share_m == 1)
-        tma_load_5d(to, &args->map_b, k, y, z, 0, w, full, FP8R_L2_EVICT_NORMAL);
-    else
-        tma_load_5d_multicast(to + part * FP8R_SM90_BLOCK_K, &args->map_b, k, y, z, 0, w, full,
-                              place->share_b, FP8R_L2_EVICT_NORMAL);
+    struct cursor at = cursor_start(pipe);
+    for (int index = first; index < args->tiles; index += args->step) {
+        const struct wide_tile tile = wide_tile_at(args, place, index, ROWS, COLUMNS);
+        if (args->share_n == 1)
+            wide_load_a<ROWS, COLUMNS, false>(args, place, pipe, &tile, &at);
+        else
+            wide_load_a<ROWS, COLUMNS, true>(args, place, pipe, &tile, &at);
+    }
 }
 
-/* The one thread that keeps the pipeline full, over all tiles of the block. */
+/* The first stages of b, before the kernels in front are complete. */
 template <int ROWS, int COLUMNS>
 FP8R_DEVICE void wide_produce_ahead(const struct fp8r_sm90_args *args, const struct wide_place *place,
                                     const struct pipeline *pipe, int first, int ahead)
 {
-    const uint32_t bytes = (ROWS + COLUMNS) * FP8R_SM90_BLOCK_K;
+    struct cursor at = cursor_start(pipe);
     const struct wide_tile tile = wide_tile_at(args, place, first, ROWS, COLUMNS);
-    for (int i = 0; i < ahead; ++i) {
-        barrier_expect(pipe->full + 8 * i, bytes);
-        load_b<ROWS, COLUMNS>(args, place, pipe, &tile, i, i);
-    }
+    if (args->share_m == 1)
+        wide_load_b<ROWS, COLUMNS, false>(args, place, pipe, &tile, &at, 0, ahead, true);
+    else
+        wide_load_b<ROWS, COLUMNS, true>(args, place, pipe, &tile, &at, 0, ahead, true);
 }
 
+/* All others. */
 template <int ROWS, int COLUMNS>
-FP8R_DEVICE void wide_produce(const struct fp8r_sm90_args *args, const struct wide_place *place,
-                              const struct pipeline *pipe, int first, int ahead)
+FP8R_DEVICE void wide_produce_b(const struct fp8r_sm90_args *args, const struct wide_place *place,
+                                const struct pipeline *pipe, int first, int ahead)
 {
-    const uint32_t bytes = (ROWS + COLUMNS) * FP8R_SM90_BLOCK_K;
-    struct ring ring = {0, 1, 0, 0};
-    for (int index = first; index < args->tiles; index += args->step) {
+    struct cursor at = cursor_start(pipe);
+    cursor_skip(&at, pipe, ahead);
+    for (int index = first; index < args->tiles; index += args->step, ahead = 0) {
         const struct wide_tile tile = wide_tile_at(args, place, index, ROWS, COLUMNS);
-        for (int block = 0; block < place->blocks; ++block) {
-            if (ahead > 0) {
-                --ahead; /* this stage has its part of b under way */
-                load_a(args, place, pipe, &tile, ring.stage, block);
-            } else {
-                barrier_wait(pipe->empty + 8 * ring.stage, ring.parity);
-                barrier_expect(pipe->full + 8 * ring.stage, bytes);
-                load_a(args, place, pipe, &tile, ring.stage, block);
-                load_b<ROWS, COLUMNS>(args, place, pipe, &tile, ring.stage, block);
-            }
-            ring_advance(&ring, pipe->stages, 1);
-        }
+        if (args->share_m == 1)
+            wide_load_b<ROWS, COLUMNS, false>(args, place, pipe, &tile, &at, ahead, place->blocks, false);
+        else
+            wide_load_b<ROWS, COLUMNS, true>(args, place, pipe, &tile, &at, ahead, place->blocks, false);
     }
     /* Others of the cluster may still be about to give stages back to this block: stay until they have. */
     if (pipe->peers) {
         for (int stage = 0; stage < pipe->stages; ++stage) {
-            barrier_wait(pipe->empty + 8 * ring.stage, ring.parity);
-            ring_advance(&ring, pipe->stages, 1);
+            barrier_wait(at.full + FP8R_SM90_EMPTY_OFFSET, at.parity);
+            cursor_advance(&at, pipe);
         }
     }
 }
