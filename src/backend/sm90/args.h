@@ -53,6 +53,8 @@ struct fp8r_sm90_args {
         by_stages;    /* wide */
     int32_t segments; /* wide, promoting: 0 = every block, else so many equal parts of K */
     int32_t stages, stage_bytes;
+    int32_t load_bytes; /* that arrive in a stage */
+    int32_t rows_a;     /* skinny: of a in a stage, those that are there by eights; wide: not looked at */
     int32_t
         ahead; /* rounds (wide: stages) of b that may be loaded before the kernels in front are complete */
     int32_t depth;            /* skinny: blocks of K a stage */

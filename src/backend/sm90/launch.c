@@ -1,4 +1,4 @@
-/* Preparing and launching: occupancy, tensor maps, launch attributes.
+/* Launching: arguments, tensor maps, launch attributes.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "backend/sm90/sm90.h"
 
@@ -15,89 +15,6 @@
 typedef CUresult (*encoder)(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *,
                             const cuuint64_t *, const cuuint32_t *, const cuuint32_t *, CUtensorMapInterleave,
                             CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
-
-static fp8r_status cuda_failed(const char *call, cudaError_t error)
-{
-    return fp8r_fail(FP8R_ERROR_DEVICE, "%s: %s", call, cudaGetErrorString(error));
-}
-
-static cudaLaunchConfig_t launch_config(const struct fp8r_sm90_shape *shape, dim3 grid,
-                                        cudaLaunchAttribute attributes[2], bool dependent, void *stream)
-{
-    cudaLaunchConfig_t config = {0};
-    config.gridDim = grid;
-    config.blockDim = (dim3){(unsigned)shape->threads, 1, 1};
-    config.dynamicSmemBytes = (size_t)shape->shared_bytes;
-    config.stream = stream;
-    config.attrs = attributes;
-    if (shape->cluster > 1) {
-        cudaLaunchAttribute *attribute = &attributes[config.numAttrs++];
-        attribute->id = cudaLaunchAttributeClusterDimension;
-        attribute->val.clusterDim.x = (unsigned)shape->cluster;
-        attribute->val.clusterDim.y = attribute->val.clusterDim.z = 1;
-    }
-    if (dependent) {
-        cudaLaunchAttribute *attribute = &attributes[config.numAttrs++];
-        attribute->id = cudaLaunchAttributeProgrammaticStreamSerialization;
-        attribute->val.programmaticStreamSerializationAllowed = 1;
-    }
-    return config;
-}
-
-int fp8r_sm90_clusters_resident(const void *kernel, int threads, int shared_bytes, int size)
-{
-    const struct fp8r_sm90_shape shape = {.threads = threads, .shared_bytes = shared_bytes, .cluster = size};
-    int device, count = 0, each = 0;
-    if (cudaGetDevice(&device) ||
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 232448) != cudaSuccess)
-        return 0;
-    if (size == 1) {
-        if (cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, threads, (size_t)shared_bytes) ||
-            cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device))
-            return 0;
-        return each * count;
-    }
-    cudaLaunchAttribute attributes[2];
-    const cudaLaunchConfig_t config =
-        launch_config(&shape, (dim3){(unsigned)size, 1, 1}, attributes, false, NULL);
-    return cudaOccupancyMaxActiveClusters(&count, kernel, &config) == cudaSuccess ? count : 0;
-}
-
-static fp8r_status prepare_shapes(const fp8r_device_facts *device, struct fp8r_sm90_plan *plan)
-{
-    const struct fp8r_sm90_config *config = plan->config;
-    if (config->family == FP8R_SM90_WIDE) {
-        if (!fp8r_sm90_shape_wide(device, config, &plan->problem, &plan->shapes[0]))
-            return fp8r_fail(FP8R_ERROR_UNSUPPORTED, "sm90:%s does not fit this device", config->name);
-        plan->shape_count = 1;
-        return FP8R_OK;
-    }
-    const bool promote = fp8r_sm90_promotes(config, &plan->problem);
-    for (int64_t m = 1; m <= plan->problem.m;) {
-        const int tokens = fp8r_sm90_skinny_tokens(m, promote);
-        struct fp8r_sm90_shape *shape = &plan->shapes[plan->shape_count];
-        if (tokens == 0 || !fp8r_sm90_shape_skinny(device, config, &plan->problem, tokens, shape))
-            return fp8r_fail(FP8R_ERROR_UNSUPPORTED, "sm90:%s does not fit this device", config->name);
-        ++plan->shape_count;
-        m = tokens + 1;
-    }
-    return FP8R_OK;
-}
-
-fp8r_status fp8r_sm90_prepare(const fp8r_device_facts *device, const fp8r_problem *problem, int config,
-                              struct fp8r_sm90_plan *plan)
-{
-    struct fp8r_sm90_plan made = {
-        .config = &fp8r_sm90_configs[config], .problem = *problem, .dependent_launch = true};
-    enum cudaDriverEntryPointQueryResult found;
-    const cudaError_t error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &made.encode, 12000,
-                                                               cudaEnableDefault, &found);
-    if (error != cudaSuccess || found != cudaDriverEntryPointSuccess)
-        return cuda_failed("cuTensorMapEncodeTiled", error != cudaSuccess ? error : cudaErrorSymbolNotFound);
-    FP8R_TRY(prepare_shapes(device, &made));
-    *plan = made;
-    return FP8R_OK;
-}
 
 /* How an operand lies in memory: rows of K elements. batch_stride 0: one matrix. */
 struct operand_rows {
@@ -206,9 +123,9 @@ static bool fill_maps(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_
     const struct operand_rows b = {
         pointers->b, problem->k, problem->n, problem->batch, problem->b.col_stride, problem->b.batch_stride};
     if (plan->config->family == FP8R_SM90_SKINNY)
-        return encode_operand_deep(encode, &args->map_a, &a, shape->rows_a, shape->depth) &&
+        return encode_operand_deep(encode, &args->map_a, &a, args->rows_a, shape->depth) &&
                encode_operand_deep(encode, &args->map_b, &b, shape->rows_b, shape->depth);
-    if (!encode_operand(encode, &args->map_a, &a, shape->rows_a)) return false;
+    if (!encode_operand(encode, &args->map_a, &a, args->rows_a)) return false;
     if (args->flags & FP8R_SM90_INTERLEAVED)
         return encode_interleaved(encode, &args->map_b, &b, shape->rows_b,
                                   FP8R_SM90_WIDE_GROUP(plan->config->columns));
@@ -279,6 +196,22 @@ static void fill_segments(const struct fp8r_sm90_config *config, const struct fp
     args->segments = shape->segments;
 }
 
+/* Of a, rows that are not there are left out where all of them can be: the copy engine fills them more slowly than it fetches
+ * others, and what the stage holds in their place goes into sums that are not stored. By eights, as shared memory is
+ * swizzled. */
+static void fill_loads(const struct fp8r_sm90_config *config, const struct fp8r_sm90_shape *shape, int64_t m,
+                       struct fp8r_sm90_args *args)
+{
+    const int64_t there = (m + 7) / 8 * 8;
+    const bool is_shared = config->family == FP8R_SM90_WIDE && config->share_n > 1;
+    args->rows_a = !is_shared && there < shape->rows_a ? (int32_t)there : shape->rows_a;
+    if (config->family == FP8R_SM90_SKINNY)
+        args->load_bytes = shape->depth * (shape->rows + args->rows_a) * FP8R_SM90_BLOCK_K;
+    else
+        args->load_bytes = (is_shared ? fp8r_sm90_tile_rows(config) : args->rows_a) * FP8R_SM90_BLOCK_K +
+                           config->columns * FP8R_SM90_BLOCK_K;
+}
+
 /* The cluster's blocks and what each loads of shared tiles; split comes first in their numbers, then M. */
 static void fill_shares(const struct fp8r_sm90_config *config, const struct fp8r_sm90_shape *shape,
                         struct fp8r_sm90_args *args)
@@ -299,6 +232,7 @@ static void fill_args(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_
     fill_places(problem, pointers, args);
     fill_segments(plan->config, shape, problem->k, args);
     fill_shares(plan->config, shape, args);
+    fill_loads(plan->config, shape, problem->m, args);
     args->m = (int32_t)problem->m;
     args->n = (int32_t)problem->n;
     args->a_batch = problem->a.batch_stride != 0;
@@ -338,6 +272,34 @@ static dim3 grid_of(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_sh
     return (dim3){(unsigned)(clusters * shape->cluster), 1, 1};
 }
 
+typedef CUresult (*starter)(const CUlaunchConfig *, CUfunction, void **, void **);
+
+static fp8r_status start(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_shape *shape, dim3 grid,
+                         struct fp8r_sm90_args *args, void *stream)
+{
+    CUlaunchAttribute attributes[2];
+    CUlaunchConfig config = {.gridDimX = grid.x, .gridDimY = grid.y, .gridDimZ = grid.z,
+                             .blockDimX = (unsigned)shape->threads, .blockDimY = 1, .blockDimZ = 1,
+                             .sharedMemBytes = (unsigned)shape->shared_bytes, .hStream = stream, .attrs = attributes};
+    void *parameters[] = {args};
+    starter launch;
+    *(void **)&launch = plan->start;
+    if (shape->cluster > 1) {
+        CUlaunchAttribute *attribute = &attributes[config.numAttrs++];
+        attribute->id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+        attribute->value.clusterDim.x = (unsigned)shape->cluster;
+        attribute->value.clusterDim.y = attribute->value.clusterDim.z = 1;
+    }
+    if (plan->dependent_launch) {
+        CUlaunchAttribute *attribute = &attributes[config.numAttrs++];
+        attribute->id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+        attribute->value.programmaticStreamSerializationAllowed = 1;
+    }
+    const CUresult result = launch(&config, shape->function, parameters, NULL);
+    if (result == CUDA_SUCCESS) return FP8R_OK;
+    return fp8r_fail(FP8R_ERROR_DEVICE, "cuLaunchKernelEx answered %d for sm90:%s", (int)result, plan->config->name);
+}
+
 fp8r_status fp8r_sm90_launch(const struct fp8r_sm90_plan *plan, const fp8r_problem *problem,
                              const fp8r_pointers *pointers, void *stream)
 {
@@ -353,11 +315,7 @@ fp8r_status fp8r_sm90_launch(const struct fp8r_sm90_plan *plan, const fp8r_probl
     if (!fill_maps(plan, shape, problem, pointers, &args))
         return fp8r_fail(FP8R_ERROR_DEVICE, "cuTensorMapEncodeTiled refused an operand of sm90:%s",
                          plan->config->name);
-    cudaLaunchAttribute attributes[2];
     const dim3 grid = grid_of(plan, shape, problem, &args);
     args.step = (int32_t)grid.x / shape->cluster;
-    const cudaLaunchConfig_t config = launch_config(shape, grid, attributes, plan->dependent_launch, stream);
-    void *parameters[] = {&args};
-    const cudaError_t error = cudaLaunchKernelExC(&config, shape->kernel, parameters);
-    return error == cudaSuccess ? FP8R_OK : cuda_failed("cudaLaunchKernelExC", error);
+    return start(plan, shape, grid, &args, stream);
 }

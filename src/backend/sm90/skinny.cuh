@@ -67,7 +67,7 @@ template <bool WEIGHTS, int TOKENS>
 FP8R_DEVICE void skinny_produce(const struct fp8r_sm90_args *args, const struct skinny_place *place,
                                 const struct pipeline *pipe, int first, int end)
 {
-    const uint32_t bytes = args->depth * (args->rows + TOKENS) * FP8R_SM90_BLOCK_K;
+    const uint32_t bytes = args->load_bytes;
     const int batch = WEIGHTS ? args->b_batch * place->batch : args->a_batch * place->batch;
     struct ring ring = {0, 1, 0, 0};
     if (first > 0) ring_advance(&ring, pipe->stages, first * args->inner);
@@ -206,6 +206,14 @@ FP8R_DEVICE void skinny_store(const struct fp8r_sm90_args *args, const struct sk
 #pragma unroll
         for (int j = 0; j < TOKENS / 8; ++j)
             store_swapped_fours<false>(
+                args, out, make_float4(sums[4 * j], sums[4 * j + 1], sums[4 * j + 2], sums[4 * j + 3]), 8 * j,
+                n, results->limit, scale_b, bias, results->scale_a + 8 * j);
+        return;
+    }
+    if (fours && TOKENS <= 32) { /* many more would be longer than the cache of instructions likes */
+#pragma unroll
+        for (int j = 0; j < TOKENS / 8; ++j)
+            store_swapped_fours<true>(
                 args, out, make_float4(sums[4 * j], sums[4 * j + 1], sums[4 * j + 2], sums[4 * j + 3]), 8 * j,
                 n, results->limit, scale_b, bias, results->scale_a + 8 * j);
         return;
@@ -381,7 +389,7 @@ __global__ void __launch_bounds__(FP8R_SM90_SKINNY_THREADS(FP8R_SM90_SKINNY_GROU
                                   args.stage_bytes,
                                   args.depth,
                                   args.weight_bytes,
-                                  TOKENS * FP8R_SM90_BLOCK_K,
+                                  args.rows_a * FP8R_SM90_BLOCK_K,
                                   0u};
     if (warp == consumers)
         skinny_load_weights<TOKENS>(&args, &place, &pipe);

@@ -47,6 +47,7 @@ int fp8r_sm90_pick(const fp8r_device_facts *device, const fp8r_problem *problem)
 /* One way to cut the product, for products of up to m_max rows. */
 struct fp8r_sm90_shape {
     const void *kernel;
+    void *function; /* the driver's name for it; once prepared */
     int32_t m_max;
     int32_t rows_a, rows_b; /* of a box that the copy engine loads */
     int32_t rows;           /* skinny: rows of b a block */
@@ -69,7 +70,7 @@ struct fp8r_sm90_plan {
                               true */
     int shape_count;
     struct fp8r_sm90_shape shapes[FP8R_SM90_SHAPES_MAX]; /* by m_max, ascending */
-    void *encode;                                        /* the driver's tensor map encoder */
+    void *encode, *start;                                /* the driver's: tensor maps, launches */
 };
 
 /* Needs the device to be current. Errors: UNSUPPORTED, DEVICE. */

@@ -77,7 +77,8 @@ FP8R_DEVICE void wide_load_b(const struct fp8r_sm90_args *args, const struct wid
                              const struct pipeline *pipe, const struct wide_tile *tile, struct cursor *at,
                              int begin, int end, bool fresh)
 {
-    constexpr int group = FP8R_SM90_WIDE_GROUP(COLUMNS), bytes = (ROWS + COLUMNS) * FP8R_SM90_BLOCK_K;
+    constexpr int group = FP8R_SM90_WIDE_GROUP(COLUMNS);
+    const uint32_t bytes = args->load_bytes;
     const int part = SHARED ? place->m_rank * args->part_b : 0, row = tile->n + part;
     const bool plain = !(args->flags & FP8R_SM90_INTERLEAVED);
     const int y = plain ? row : 0, z = plain ? args->b_batch * tile->batch : 0;

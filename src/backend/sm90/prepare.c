@@ -1,0 +1,92 @@
+/* Preparing a configuration for a family: what the device holds of it at once, its shapes, the driver's functions.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "backend/sm90/sm90.h"
+
+#include <cuda_runtime_api.h>
+#include <stddef.h>
+
+#include "backend/sm90/shapes.h"
+#include "base/status.h"
+
+static fp8r_status cuda_failed(const char *call, cudaError_t error)
+{
+    return fp8r_fail(FP8R_ERROR_DEVICE, "%s: %s", call, cudaGetErrorString(error));
+}
+
+int fp8r_sm90_clusters_resident(const void *kernel, int threads, int shared_bytes, int size)
+{
+    int device, count = 0, each = 0;
+    if (cudaGetDevice(&device) ||
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 232448) != cudaSuccess)
+        return 0;
+    if (size == 1) {
+        if (cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, threads, (size_t)shared_bytes) ||
+            cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device))
+            return 0;
+        return each * count;
+    }
+    cudaLaunchAttribute attribute = {.id = cudaLaunchAttributeClusterDimension};
+    attribute.val.clusterDim.x = (unsigned)size;
+    attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+    const cudaLaunchConfig_t config = {.gridDim = {(unsigned)size, 1, 1},
+                                       .blockDim = {(unsigned)threads, 1, 1},
+                                       .dynamicSmemBytes = (size_t)shared_bytes,
+                                       .attrs = &attribute,
+                                       .numAttrs = 1};
+    return cudaOccupancyMaxActiveClusters(&count, kernel, &config) == cudaSuccess ? count : 0;
+}
+
+static fp8r_status prepare_shapes(const fp8r_device_facts *device, struct fp8r_sm90_plan *plan)
+{
+    const struct fp8r_sm90_config *config = plan->config;
+    if (config->family == FP8R_SM90_WIDE) {
+        if (!fp8r_sm90_shape_wide(device, config, &plan->problem, &plan->shapes[0]))
+            return fp8r_fail(FP8R_ERROR_UNSUPPORTED, "sm90:%s does not fit this device", config->name);
+        plan->shape_count = 1;
+        return FP8R_OK;
+    }
+    const bool promote = fp8r_sm90_promotes(config, &plan->problem);
+    for (int64_t m = 1; m <= plan->problem.m;) {
+        const int tokens = fp8r_sm90_skinny_tokens(m, promote);
+        struct fp8r_sm90_shape *shape = &plan->shapes[plan->shape_count];
+        if (tokens == 0 || !fp8r_sm90_shape_skinny(device, config, &plan->problem, tokens, shape))
+            return fp8r_fail(FP8R_ERROR_UNSUPPORTED, "sm90:%s does not fit this device", config->name);
+        ++plan->shape_count;
+        m = tokens + 1;
+    }
+    return FP8R_OK;
+}
+
+/* The driver's function of that name, and the kernels as the driver knows them: launching by it costs the host less than by
+ * the runtime. */
+static fp8r_status find_driver(const char *name, void **function)
+{
+    enum cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
+    const cudaError_t error = cudaGetDriverEntryPointByVersion(name, function, 12000, cudaEnableDefault, &found);
+    if (error == cudaSuccess && found == cudaDriverEntryPointSuccess) return FP8R_OK;
+    return cuda_failed(name, error != cudaSuccess ? error : cudaErrorSymbolNotFound);
+}
+
+static fp8r_status find_functions(struct fp8r_sm90_plan *plan)
+{
+    for (int i = 0; i < plan->shape_count; ++i) {
+        cudaFunction_t function;
+        const cudaError_t error = cudaGetFuncBySymbol(&function, plan->shapes[i].kernel);
+        if (error != cudaSuccess) return cuda_failed("cudaGetFuncBySymbol", error);
+        plan->shapes[i].function = function;
+    }
+    return FP8R_OK;
+}
+
+fp8r_status fp8r_sm90_prepare(const fp8r_device_facts *device, const fp8r_problem *problem, int config,
+                              struct fp8r_sm90_plan *plan)
+{
+    struct fp8r_sm90_plan made = {
+        .config = &fp8r_sm90_configs[config], .problem = *problem, .dependent_launch = true};
+    FP8R_TRY(find_driver("cuTensorMapEncodeTiled", &made.encode));
+    FP8R_TRY(find_driver("cuLaunchKernelEx", &made.start));
+    FP8R_TRY(prepare_shapes(device, &made));
+    FP8R_TRY(find_functions(&made));
+    *plan = made;
+    return FP8R_OK;
+}
