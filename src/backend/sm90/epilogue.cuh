@@ -47,6 +47,20 @@ FP8R_DEVICE float finish(float sum, float scale_b, float scale_a, bool biased, f
     return biased ? __fadd_rn(scaled, bias) : scaled;
 }
 
+/* The sum of a fragment's parts, STRIDE apart, in the order of K. */
+template <int STRIDE> FP8R_DEVICE float4 sum_parts(const float4 *parts, int count)
+{
+    float4 sum = parts[0];
+    for (int i = 1; i < count; ++i) {
+        const float4 part = parts[i * STRIDE];
+        sum.x = __fadd_rn(sum.x, part.x);
+        sum.y = __fadd_rn(sum.y, part.y);
+        sum.z = __fadd_rn(sum.z, part.z);
+        sum.w = __fadd_rn(sum.w, part.w);
+    }
+    return sum;
+}
+
 /* Two results as out's 16-bit type, the first in the low half. */
 FP8R_DEVICE uint32_t pack_halves(int dtype, float low, float high)
 {

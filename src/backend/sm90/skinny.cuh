@@ -136,20 +136,6 @@ FP8R_DEVICE void skinny_send(const struct fp8r_sm90_args *args, const struct ski
     if (args->split > 1 && !skinny_counts<TOKENS>()) barrier_arrive_release(received, 0, args->split);
 }
 
-/* The sum of one unit's parts in the order of K. */
-FP8R_DEVICE float4 skinny_sum(const float4 *parts, int segments)
-{
-    float4 sum = parts[0];
-    for (int segment = 1; segment < segments; ++segment) {
-        const float4 part = parts[segment * 32];
-        sum.x = __fadd_rn(sum.x, part.x);
-        sum.y = __fadd_rn(sum.y, part.y);
-        sum.z = __fadd_rn(sum.z, part.z);
-        sum.w = __fadd_rn(sum.w, part.w);
-    }
-    return sum;
-}
-
 /* What the stores need: scales and bias of the block's columns and rows in shared memory, and the column
  * where its results end. */
 struct skinny_results {
@@ -169,7 +155,7 @@ FP8R_DEVICE void skinny_collect_fours(const struct fp8r_sm90_args *args, const s
     for (int slot = threadIdx.x / 32; slot < owned; slot += args->by_consumers.d) {
         int unit_m;
         const int column = 16 * divide(slot * args->split + place->k_rank, &args->by_units, &unit_m);
-        const float4 sum = skinny_sum(received + slot * segments * 32 + threadIdx.x % 32, segments);
+        const float4 sum = sum_parts<32>(received + slot * segments * 32 + threadIdx.x % 32, segments);
         store_swapped_fours<BIASED>(args, out, sum, 8 * unit_m, place->n + column, results->limit,
                                     results->scale_b + column, results->bias + column,
                                     results->scale_a + 8 * unit_m);
@@ -188,7 +174,7 @@ FP8R_DEVICE void skinny_collect(const struct fp8r_sm90_args *args, const struct 
             swapped_columns_at(args, place->batch, place->n + column, results->limit,
                                results->scale_b + column, results->bias + column);
         store_swapped(args, &columns,
-                      skinny_sum(received + slot * segments * 32 + threadIdx.x % 32, segments), 8 * unit_m,
+                      sum_parts<32>(received + slot * segments * 32 + threadIdx.x % 32, segments), 8 * unit_m,
                       results->scale_a + 8 * unit_m);
     }
 }

@@ -9,20 +9,6 @@
 #include "backend/sm90/mainloop.cuh"
 #include "backend/sm90/wide_load.cuh"
 
-/* The sum of one fragment's parts in the order of K. */
-FP8R_DEVICE float4 sum_parts(const float4 *parts, int split)
-{
-    float4 sum = parts[0];
-    for (int rank = 1; rank < split; ++rank) {
-        const float4 part = parts[rank * 64];
-        sum.x = __fadd_rn(sum.x, part.x);
-        sum.y = __fadd_rn(sum.y, part.y);
-        sum.z = __fadd_rn(sum.z, part.z);
-        sum.w = __fadd_rn(sum.w, part.w);
-    }
-    return sum;
-}
-
 /* Units of a split's reduction: 16 rows and 16 columns of out, 1024 bytes; owned as in the skinny family.
  * memory: where partial sums are received; scale_a: of the tile's rows, in shared memory. */
 template <int TILES, int COLUMNS, int GROUPS>
@@ -62,7 +48,7 @@ FP8R_DEVICE void wide_reduce(const struct fp8r_sm90_args *args, const struct wid
     for (slot = warp; slot * args->split + place->k_rank < units; slot += 4 * GROUPS) {
         const int unit = slot * args->split + place->k_rank;
         const float4 *parts = (const float4 *)memory + slot * args->split * 64 + lane;
-        const float4 sum[2] = {sum_parts(parts, args->split), sum_parts(parts + 32, args->split)};
+        const float4 sum[2] = {sum_parts<64>(parts, args->split), sum_parts<64>(parts + 32, args->split)};
         const int from = unit / per_row; /* warp and tile that held it */
         const int row = (from / TILES / 4 * TILES + from % TILES) * 64 + from / TILES % 4 * 16;
         const int column = unit % per_row * 16;
@@ -245,7 +231,8 @@ FP8R_DEVICE void wide_consume(const struct fp8r_sm90_args *args, const struct wi
     float sums[TILES][COLUMNS / 2], scale_a[TILES][2];
     struct ring ring = {0, 0, 0, 0};
     int count = ALTERNATE ? group : 0;
-    if ((ALTERNATE || (PROMOTE && !FP8R_SM90_WIDE_PAIRS(TILES, COLUMNS))) && group == GROUPS - 1) named_barrier_arrive(FP8R_SM90_TURN_BARRIER, 256);
+    constexpr bool in_turns = ALTERNATE || (PROMOTE && !FP8R_SM90_WIDE_PAIRS(TILES, COLUMNS));
+    if (in_turns && group == GROUPS - 1) named_barrier_arrive(FP8R_SM90_TURN_BARRIER, 256);
     if (ALTERNATE && group == 1) ring_skip(&ring, &args->by_stages, place->blocks);
     for (int index = first + count * args->step; index < args->tiles;
          index += each * args->step, count += each) {
