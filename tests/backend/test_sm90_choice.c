@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "backend/row.h"
+#include "backend/sm90/sm90.h"
 #include "support/problem_of.h"
 
 static struct fp8r_registry registry;
@@ -148,9 +149,32 @@ static void any_number_of_multiprocessors(void **state)
     }
 }
 
+#ifdef FP8R_HAS_CUDA
+/* The model's table has a line for each configuration, in their order. */
+static void every_configuration_has_its_factor(void **state)
+{
+    const fp8r_backend *row = sm90();
+    int count;
+    const struct fp8r_sm90_factor *factors = fp8r_sm90_factors(&count);
+    (void)state;
+    assert_int_equal(count, fp8r_sm90_config_count);
+    for (int i = 0; i < count; i++) {
+        assert_string_equal(factors[i].name, row->configs[i]);
+        assert_true(factors[i].times > 0.5 && factors[i].times < 2);
+    }
+}
+#else
+static void every_configuration_has_its_factor(void **state)
+{
+    (void)state;
+    skip();
+}
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_configuration_has_its_factor),
         cmocka_unit_test(answers_hold_up_to_the_horizon),
         cmocka_unit_test(every_name_is_its_configuration),
         cmocka_unit_test(half_rows_are_quantised_in_front),

@@ -48,15 +48,6 @@ static double expected_us(const fp8r_device_facts *device, const fp8r_problem *p
     return busy > memory ? busy : memory;
 }
 
-double fp8r_cublaslt_expected_us(const fp8r_device_facts *device, const fp8r_problem *problem, int config)
-{
-    int64_t m = fp8r_cublaslt_bracket_end(problem->m);
-    for (int i = 0; i < (int)(sizeof candidates / sizeof *candidates); i++)
-        if (candidates[i].config == config)
-            return expected_us(device, problem, m, candidates[i].rows, candidates[i].columns);
-    return 0;
-}
-
 int fp8r_cublaslt_best(const fp8r_device_facts *device, const fp8r_problem *problem)
 {
     int64_t m = fp8r_cublaslt_bracket_end(problem->m);

@@ -19,15 +19,15 @@ static const char *const config_names[] = {
 #undef ALTERNATING
     NULL};
 
-/* The last M that is asked about together with m: up to a skinny kernel's width; then steps of 128, the most
- * common height of a tile, that double with M from 8192 on. The model's own error is larger than what is lost
+/* The last M that is asked about together with m: up to a skinny kernel's width; then steps of 64 and 128, the
+ * heights of tiles, that double with M from 8192 on. The model's own error is larger than what is lost
  * inside a step. */
 static int64_t bracket_end(int64_t m)
 {
     const int tokens = fp8r_sm90_skinny_tokens(m, false);
     if (tokens > 0) return tokens;
     if (m > INT32_MAX) return m; /* which nothing takes */
-    int64_t step = 128;
+    int64_t step = m <= 1024 ? 64 : 128;
     while (step < (m + 63) / 64)
         step *= 2;
     return (m + step - 1) / step * step;

@@ -41,6 +41,13 @@ const char *fp8r_sm90_class(const fp8r_device_facts *device, const fp8r_problem 
 /* What a model of the device expects of a configuration that takes the problem. */
 double fp8r_sm90_expected_us(const fp8r_device_facts *device, const fp8r_problem *problem, int config);
 
+/* What the model multiplies a configuration's expected time by; one for each, in their order. */
+struct fp8r_sm90_factor {
+    const char *name;
+    double times;
+};
+const struct fp8r_sm90_factor *fp8r_sm90_factors(int *count);
+
 /* The configuration that the model expects to be fastest; -1: none takes the problem. */
 int fp8r_sm90_pick(const fp8r_device_facts *device, const fp8r_problem *problem);
 
