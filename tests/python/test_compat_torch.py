@@ -113,7 +113,7 @@ def test_out(device):
     assert _scaled_mm(a, b, scale_a, scale_b, out_dtype=torch.float32, out=out) is out
     assert_close(out, *expected(a, b, scale_a, scale_b))
     wanted, got = both(a, b, scale_a, scale_b, out_dtype=torch.float32, out=torch.empty(32, 48, dtype=torch.bfloat16, device=device))
-    assert isinstance(wanted, RuntimeError) and str(got) == str(wanted)
+    assert isinstance(wanted, Exception) and type(got) is type(wanted) and str(got) == str(wanted)
 
 
 @pytest.mark.parametrize("dtype_a, dtype_b", itertools.product((torch.float8_e4m3fn, torch.float8_e5m2), repeat=2))
@@ -179,6 +179,8 @@ def test_block_scales_are_torch_s(device):
 
 def test_scaled_mm_of_nn_functional(device):
     functional = torch.nn.functional
+    if not hasattr(functional, "scaled_mm"):
+        pytest.skip("this torch has no torch.nn.functional.scaled_mm")
     kinds = functional.ScalingType
     a, b, scale_a, scale_b = product(32, 48, 64, device=device)
     with fp8route.install("torch"):
