@@ -1,5 +1,5 @@
 /* What the sm90 row answers on an H200 made by hand: a yes or a pick holds up to the horizon that it names, for every
- * configuration. Skipped in a build without CUDA; nothing here runs a kernel.
+ * configuration. Part of a build with CUDA; nothing here runs a kernel.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,9 +26,7 @@ static const fp8r_device_facts h200 = {.struct_size = sizeof h200,
 static const fp8r_backend *sm90(void)
 {
     assert_int_equal(fp8r_registry_init(&registry, NULL, 0), FP8R_OK);
-    const struct fp8r_row *row = &registry.rows[fp8r_registry_find(&registry, "sm90", 4)];
-    if (!row->is_built) skip();
-    return &row->backend;
+    return &registry.rows[fp8r_registry_find(&registry, "sm90", 4)].backend;
 }
 
 /* At m: what is said of ANY and of every configuration, and what is picked. */
