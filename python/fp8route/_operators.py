@@ -107,9 +107,28 @@ def _product(form, a, b, scale_a, scale_b, bias, out_dtype, modes, out=None, bac
     if backend is not None:
         _named.run(backend, matmul, a.device, _stream(a))
     else:
-        L.check(L.scaled_mm(_context.context(a.device), c.byref(matmul), _stream(a)))
+        status = L.scaled_mm(_context.context(a.device), c.byref(matmul), _stream(a))
+        if status == L.UNSUPPORTED and a.dtype in _HALF:
+            status = _run_in_two(matmul, kept[0])
+        L.check(status)
     del kept
     return out
+
+
+def _run_in_two(matmul, a):
+    """Where nothing takes a bf16 or fp16 a as it is, as in a capture, in which the library has no room for its codes: torch
+    has, and the codes are the same."""
+    batch, rows, columns = matmul.a.batch, matmul.a.rows, matmul.a.cols
+    codes = torch.empty((batch, rows, columns), dtype=torch.float8_e4m3fn, device=a.device)
+    scale = torch.empty((batch, rows), dtype=torch.float32, device=a.device)
+    q = L.Matrix(codes.data_ptr(), L.E4M3, 0, batch, rows, columns, rows * columns, columns, 1)
+    s = L.Matrix(scale.data_ptr(), L.FP32, 0, batch, rows, 1, rows, 1, 1)
+    context = _context.context(a.device)
+    status = L.quantize(context, c.byref(matmul.a), c.byref(q), c.byref(s), L.COMPUTE, _stream(a))
+    if status == L.OK:
+        matmul.a, matmul.scale_a = q, s
+        status = L.scaled_mm(context, c.byref(matmul), _stream(a))
+    return status
 
 
 def _convert(x, out, scale, scaling):

@@ -115,7 +115,8 @@ class Race:
         a, b = self._view("a"), self._view("b").double()
         if a.dtype in (torch.bfloat16, torch.float16):
             amax = a.float().abs().amax(2, keepdim=True)
-            scale = torch.where(amax == 0, torch.ones_like(amax), (amax / 448).clamp(min=2.0 ** -126))
+            scale = (amax / torch.full_like(amax, 448)).clamp(min=2.0 ** -126)  # by a number, a GPU multiplies instead
+            scale = torch.where(amax == 0, torch.ones_like(amax), scale)
             a = (a.float() * (1 / scale)).clamp(-448, 448).to(torch.float8_e4m3fn).double() * scale.double()
         a = a.double()
         exact, size = a @ b, a.abs() @ b.abs()

@@ -46,3 +46,11 @@ def assert_close(out, exact, size, accumulation=2.0 ** -12):
     bound = size * accumulation + exact.abs() * HALF_ULP[out.dtype] + 1e-7
     bad = ~(error <= bound)
     assert not bad.any(), f"{int(bad.sum())} of {bad.numel()} elements are off, the worst by {float(error.max()):.3g}"
+
+
+def quantised(x, dim=-1):
+    """Codes and scales of rows (or of all, dim None) as they must be: in fp32 on a CPU, whatever the device of x."""
+    values = x.float().cpu()
+    amax = values.abs().max() if dim is None else values.abs().amax(dim, keepdim=True)
+    scale = torch.where(amax == 0, torch.ones_like(amax), torch.clamp(amax / 448, min=2.0 ** -126))
+    return (values * (1 / scale)).clamp(-448, 448).to(torch.float8_e4m3fn), scale

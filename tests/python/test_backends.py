@@ -8,6 +8,7 @@ torch = pytest.importorskip("torch")
 
 import fp8route
 import fp8route.torch as ft
+from fp8route import _operators
 from operands import assert_close, codes, expected, product, scales
 
 
@@ -124,6 +125,19 @@ def test_adaptors(device):
     finally:
         for name in added:
             fp8route.unregister_backend(name)
+
+
+def test_activations_that_nobody_takes_are_quantised_first(backend, monkeypatch):
+    """As in a capture on a GPU: bf16 as it is is refused, its codes are taken; the bits are those of quantize and linear."""
+    monkeypatch.setenv("FP8ROUTE_DENY", "cpu,blas,reference")
+    backend("mine")  # takes fp8 only
+    weight, weight_scale = codes(24, 64), scales(24, 1)
+    for x in (torch.randn(3, 64).bfloat16(), torch.randn(2, 3, 64).half().transpose(0, 1)):
+        q, scale = ft.quantize(x)
+        for function in (torch.ops.fp8route.linear.default, _operators.REAL["linear"]):
+            out = function(x, weight, weight_scale)
+            assert torch.equal(out, ft.linear(q, weight, weight_scale, x_scale=scale, out_dtype=x.dtype))
+    monkeypatch.undo()
 
 
 def test_compiled(backend):

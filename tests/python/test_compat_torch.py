@@ -15,8 +15,8 @@ from operands import assert_close, codes, expected, product, scales
 
 theirs = torch._scaled_mm
 WIDE = (torch.bfloat16, torch.float16, torch.float32)
-# One rounding each to the result's type, and another order of adding up.
-TOLERANCE = {torch.bfloat16: 2 ** -7, torch.float16: 2 ** -10, torch.float32: 2 ** -14, torch.float8_e4m3fn: 0}
+# One rounding each to the result's type, and another order of adding up, on a GPU in an accumulator of some 13 bits.
+TOLERANCE = {torch.bfloat16: 2 ** -7, torch.float16: 2 ** -10, torch.float32: 2 ** -10, torch.float8_e4m3fn: 0}
 
 
 @pytest.fixture(autouse=True)
@@ -91,6 +91,9 @@ def test_scale_result(device):
     """Of fp8 results only; with the others torch ignores it, and so do we."""
     a, b, scale_a, scale_b = tensor_wise(device)
     half = torch.tensor(0.5, device=device)
+    if isinstance(both(a, b, scale_a, scale_b, scale_result=half, out_dtype=torch.float32)[0], Exception):
+        pytest.skip("this torch refuses scale_result with wide results here")
+    fp8route.stats(reset=True)
     wide = agree(a, b, scale_a, scale_b, scale_result=half, out_dtype=torch.float32)
     assert torch.equal(wide, _scaled_mm(a, b, scale_a, scale_b, out_dtype=torch.float32))
     agree(a, b, scale_a, scale_b, scale_result=half)

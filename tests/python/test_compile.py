@@ -17,6 +17,7 @@ NAMES = ("scaled_mm", "scaled_mm_out", "bmm", "bmm_out", "linear", "run_on", "ru
 
 
 def samples(device):
+    row = "reference" if device == "cpu" else "cuda"  # takes every layout and size
     a, b, scale_a, scale_b = product(4, 24, 32, device=device)
     bias = scales(24, device=device).bfloat16()
     x = torch.randn(2, 3, 32, device=device).bfloat16()
@@ -32,8 +33,8 @@ def samples(device):
         "bmm": [((a3, b3), {}), ((a3[:1], b3, scales(1, device=device)), {"out_dtype": torch.float16})],
         "bmm_out": [((a3, b3), {"out": out3})],
         "linear": [((x, weight, weight_scale), {}), ((x.transpose(0, 1), weight, weight_scale, bias), {})],
-        "run_on": [(("reference", 0, a, b, scale_a, scale_b, bias, torch.float32), {})],
-        "run_on_out": [(("reference", 2, a3, b3, None, None, None), {"out": out3})],
+        "run_on": [((row, 0, a, b, scale_a, scale_b, bias, torch.float32), {})],
+        "run_on_out": [((row, 2, a3, b3, None, None, None), {"out": out3})],
         "quantize": [((x,), {}), ((x.float(), 1), {}), ((x[0], 2), {})],
         "quantize_out": [((x,), {"out": q, "scale": s})],
         "quantize_given": [((x, s.fill_(0.5)), {})],

@@ -86,7 +86,36 @@ struct Product {
         read(&matmul);
         if (!out)
             make_out(&matmul, place);
-        check_status(fp8r_scaled_mm(context_of(place), &matmul, stream_of(place)));
+        fp8r_status status = fp8r_scaled_mm(context_of(place), &matmul, stream_of(place));
+        if (status == FP8R_ERROR_UNSUPPORTED && (matmul.a.dtype == FP8R_DTYPE_BF16 || matmul.a.dtype == FP8R_DTYPE_FP16))
+            status = run_in_two(&matmul, place);
+        check_status(status);
+    }
+
+    // Where nothing takes a bf16 or fp16 a as it is, as in a capture, in which the library has no room for its codes: torch
+    // has, and the codes are the same.
+    static fp8r_status run_in_two(fp8r_matmul *matmul, const Place &place)
+    {
+        const int64_t extents[3] = {matmul->a.batch, matmul->a.rows, matmul->a.cols};
+        Tensor codes = make_packed(extents, 3, dtypes[FP8R_DTYPE_E4M3], place);
+        Tensor scale = make_packed(extents, 2, dtypes[FP8R_DTYPE_FP32], place);
+        fp8r_matrix q = matmul->a, s = matmul->a;
+        check(torch.get_data_ptr(codes.get(), &q.data), "tell an address");
+        check(torch.get_data_ptr(scale.get(), &s.data), "tell an address");
+        q.dtype = FP8R_DTYPE_E4M3;
+        q.batch_stride = extents[1] * extents[2];
+        q.row_stride = extents[2];
+        q.col_stride = 1;
+        s.dtype = FP8R_DTYPE_FP32;
+        s.cols = 1;
+        s.batch_stride = extents[1];
+        s.row_stride = 1;
+        s.col_stride = 1;
+        fp8r_context *context = context_of(place);
+        fp8r_status status = fp8r_quantize(context, &matmul->a, &q, &s, FP8R_SCALING_COMPUTE, stream_of(place));
+        matmul->a = q;
+        matmul->scale_a = s;
+        return status == FP8R_OK ? fp8r_scaled_mm(context, matmul, stream_of(place)) : status;
     }
 };
 
