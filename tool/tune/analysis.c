@@ -80,14 +80,21 @@ static int fastest_beside(const struct analysis_point *point, int other)
     return best;
 }
 
-/* Pairs of two candidates: base and other, of the confirming phase. */
-static size_t confirming_pairs(const struct sample_case *it, int base, int other, struct scratch *scratch)
+/* Pairs of two candidates: base and other, of a confirming phase. */
+static size_t phase_pairs(const struct sample_case *it, int base, int other, int phase, struct scratch *scratch)
 {
-    size_t count = sample_pairs(&it->candidates[base], &it->candidates[other], SAMPLE_CONFIRM, scratch->a, scratch->b,
+    size_t count = sample_pairs(&it->candidates[base], &it->candidates[other], phase, scratch->a, scratch->b,
                                 scratch->capacity);
     for (size_t i = 0; i < count; i++)
         scratch->pairs[i] = (struct fp8r_pair){.base_us = scratch->a[i], .other_us = scratch->b[i]};
     return count;
+}
+
+/* What confirms: the tuner's own pairs, but not where nothing held still, or a gate's, which are taken in the same way. */
+static size_t confirming_pairs(const struct sample_case *it, int base, int other, struct scratch *scratch)
+{
+    size_t count = it->is_noisy ? 0 : phase_pairs(it, base, other, SAMPLE_CONFIRM, scratch);
+    return count > 0 ? count : phase_pairs(it, base, other, SAMPLE_GATE, scratch);
 }
 
 /* How many candidates were held against the base: they share the error. */
@@ -99,7 +106,8 @@ static int confirmed_count(const struct sample_case *it, int base, struct scratc
     return confirmed;
 }
 
-/* One comparison by the full protocol. */
+/* One comparison by the full protocol. A gate came later, with another process's memory: where its pairs settle the
+ * question, they do. */
 static int compare_full(const struct sample_case *it, int base, int other, double margin, int comparisons,
                         struct scratch *scratch, struct fp8r_paired_result *result, struct fp8r_tool_error *error)
 {
@@ -110,7 +118,11 @@ static int compare_full(const struct sample_case *it, int base, int other, doubl
     int code = fp8r_sequential_init(&sequential, &options, error);
     if (code != FP8R_EXIT_GOOD)
         return code;
-    size_t count = confirming_pairs(it, base, other, scratch);
+    size_t count = phase_pairs(it, base, other, SAMPLE_GATE, scratch);
+    code = fp8r_sequential_decide(&sequential, scratch->pairs, count, result, error);
+    if (code != FP8R_EXIT_GOOD || result->verdict == FP8R_PAIRED_CLEAR || result->verdict == FP8R_PAIRED_TIE)
+        return code;
+    count = confirming_pairs(it, base, other, scratch);
     return fp8r_sequential_decide(&sequential, scratch->pairs, count, result, error);
 }
 
@@ -207,10 +219,11 @@ static int decide(const struct judge *judge, struct analysis_point *point, struc
         concede(point);
         return FP8R_EXIT_GOOD;
     }
-    int code = it->is_noisy ? FP8R_EXIT_GOOD : challenge(judge, point, error);
+    /* A quick tune's noisy pairs decide nothing; in full nobody confirmed there, unless a gate did. */
+    int code = it->is_noisy && judge->is_quick ? FP8R_EXIT_GOOD : challenge(judge, point, error);
     if (code != FP8R_EXIT_GOOD)
         return code;
-    if (it->is_noisy) /* whatever its pairs say: the default stays */
+    if (it->is_noisy && point->verdict != ANALYSIS_CLEAR)
         point->verdict = ANALYSIS_NOISY;
     else if (point->fastest == it->fallback && point->verdict == ANALYSIS_TIE)
         defend(judge, point);

@@ -111,6 +111,12 @@ static int pick(void *user, const fp8r_device_facts *device, const fp8r_problem 
     return is_taken ? best : FP8R_CUBLASLT_HEURISTIC;
 }
 
+static double expect(void *user, const fp8r_device_facts *device, const fp8r_problem *problem, int config)
+{
+    (void)user;
+    return fp8r_cublaslt_is_modelled(problem) ? fp8r_cublaslt_expected_us(device, problem, config) : 0;
+}
+
 static int64_t horizon(void *user, const fp8r_device_facts *device, const fp8r_problem *problem)
 {
     (void)user, (void)device;
@@ -259,4 +265,5 @@ const fp8r_backend fp8r_backend_cublaslt = {
     .prepare = prepare,
     .run = run,
     .destroy = destroy,
+    .expect = expect,
 };
