@@ -244,7 +244,7 @@ static void names_algorithms_by_attributes(void **state)
     assert_true(fp8r_cublaslt_product_init(&library, &problem, &product));
     assert_true(fp8r_cublaslt_ask(&library, handle, &problem, FP8R_CUBLASLT_T128x128_C2x1_O1, 64, &product,
                                   &choice, &reason));
-    assert_string_equal(fp8r_cublaslt_config_names[FP8R_CUBLASLT_T128x128_C2x1_O1], "t128x128_c1x2_o2");
+    assert_string_equal(fp8r_cublaslt_config_names[FP8R_CUBLASLT_T128x128_C2x1_O1], "t128x128_c2x1_o1");
     const int32_t *told = (const int32_t *)(const void *)&choice.algo;
     assert_int_equal(told[0], 66);
     assert_int_equal(told[1 + CUBLASLT_ALGO_CONFIG_TILE_ID], CUBLASLT_MATMUL_TILE_128x128);

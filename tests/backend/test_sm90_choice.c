@@ -147,7 +147,6 @@ static void any_number_of_multiprocessors(void **state)
     }
 }
 
-#ifdef FP8R_HAS_CUDA
 /* The model's table has a line for each configuration, in their order. */
 static void every_configuration_has_its_factor(void **state)
 {
@@ -161,13 +160,6 @@ static void every_configuration_has_its_factor(void **state)
         assert_true(factors[i].times > 0.5 && factors[i].times < 2);
     }
 }
-#else
-static void every_configuration_has_its_factor(void **state)
-{
-    (void)state;
-    skip();
-}
-#endif
 
 int main(void)
 {

@@ -57,7 +57,7 @@ static int cut(const struct fp8r_fit_story *story, size_t first, size_t end, str
     return code;
 }
 
-/* Interval of the default's time / the picked one's at a point. */
+/* Interval of the default's time / the picked one's at a point; 0 where too few pairs were taken for one. */
 static void gain_of(const struct fp8r_fit_set *set, const struct piece *piece, double *low, double *high)
 {
     const struct fp8r_fit_origin *origin = &set->origins[piece->point];
@@ -66,6 +66,7 @@ static void gain_of(const struct fp8r_fit_set *set, const struct piece *piece, d
     if (picked == origin->it->fallback || other != origin->it->fallback) return;
     *low = piece->holds ? origin->low : 1 / origin->high;
     *high = piece->holds ? origin->high : 1 / origin->low;
+    if (!(*low > 0) || !isfinite(*high)) *low = *high = 0;
 }
 
 /* Pieces first..last, of one label. */
