@@ -143,8 +143,9 @@ static void a_gpu_has_steps(void **state)
         "m=1..1 at=1 backend=cpu config=one",       "rival=blas:sgemm rival_us=4", " rival_gain=3.9", "gain=1..1 verdict=clear",
         "m=2..4 at=4 backend=cpu config=one",       "verdict=tie",
         "m=5..64 at=16,64 backend=cpu config=two",  "rival=blas:sgemm", " rival_gain=1.9", "..2.0", "verdict=clear",
-        "m=65..256 at=256 backend=blas config=sgemm", "runner_up=cpu:two", "rival=cpu:two", " rival_gain=1.7", "verdict=clear",
-        "m=257..1024 at=1024 backend=cpu config=one", "rival=blas:sgemm rival_us=4", " rival_gain=0.44", "verdict=tie",
+        /* the last one is noisy, but every time of it is shorter than all of the default's */
+        "m=65..1024 at=256,1024 backend=blas config=sgemm", "runner_up=cpu:two", "rival=cpu:two", " rival_gain=1.7",
+        "verdict=clear",
     };
     machine_kind = FP8R_DEVICE_CUDA;
     char *text = routes_of(truths, order, TRUTHS);

@@ -54,11 +54,17 @@ static bool is_tuned(const struct sample *sample)
     return sample->phase == SAMPLE_GRID || sample->phase == SAMPLE_BORDER || sample->phase == SAMPLE_CONFIRM;
 }
 
-static struct analysis_candidate summarise(const struct sample_candidate *it, struct scratch *scratch)
+/* Who was dropped on a GPU, where that is soon, has times of the first rounds alone, when it was cooler: what counts then
+ * are those that were taken to confirm. */
+static struct analysis_candidate summarise(const struct sample_candidate *it, bool is_whole, struct scratch *scratch)
 {
     size_t count = 0;
     for (size_t i = 0; i < it->count; i++)
-        if (is_tuned(&it->samples[i]))
+        if (is_whole ? is_tuned(&it->samples[i]) : it->samples[i].phase == SAMPLE_CONFIRM)
+            scratch->a[count++] = it->samples[i].us;
+    bool has_none = !is_whole && count == 0;
+    for (size_t i = 0; i < it->count && has_none; i++)
+        if (it->samples[i].phase == SAMPLE_GATE)
             scratch->a[count++] = it->samples[i].us;
     if (count == 0)
         return (struct analysis_candidate){0};
@@ -188,6 +194,53 @@ static int challenge(const struct judge *judge, struct analysis_point *point, st
     return FP8R_EXIT_GOOD;
 }
 
+/* Is each time of another shorter than every time of the default, by the margin? Then even noise leaves nothing open. */
+static bool is_undisputed(const struct judge *judge, const struct analysis_point *point, int other)
+{
+    enum { FEW = 7 };
+    const struct sample_candidate *mine = &point->it->candidates[point->it->fallback], *its = &point->it->candidates[other];
+    double least_us = INFINITY, most_us = 0;
+    size_t counts[2] = {0, 0};
+    for (size_t i = 0; i < mine->count; i++)
+        if (is_tuned(&mine->samples[i])) {
+            least_us = fmin(least_us, mine->samples[i].us);
+            counts[0]++;
+        }
+    for (size_t i = 0; i < its->count; i++)
+        if (is_tuned(&its->samples[i])) {
+            most_us = fmax(most_us, its->samples[i].us);
+            counts[1]++;
+        }
+    return counts[0] >= FEW && counts[1] >= FEW && (1 + judge->margin) * most_us < least_us;
+}
+
+/* The fastest was not held against the default, for want of time or because nothing held still. Then its pairs of the grid
+ * or of a border speak, as in a quick tune. */
+static void adopt_unconfirmed(const struct judge *judge, struct analysis_point *point)
+{
+    const struct sample_case *it = point->it;
+    int other = point->fastest;
+    if (other < 0 || other == it->fallback || confirming_pairs(it, it->fallback, other, judge->scratch) > 0)
+        return;
+    size_t count = sample_pairs(&it->candidates[it->fallback], &it->candidates[other], SAMPLE_GRID, judge->scratch->a,
+                                judge->scratch->b, judge->scratch->capacity);
+    if (count == 0)
+        count = sample_pairs(&it->candidates[it->fallback], &it->candidates[other], SAMPLE_BORDER, judge->scratch->a,
+                             judge->scratch->b, judge->scratch->capacity);
+    if (count == 0)
+        return;
+    struct fp8r_ratio ratio =
+        fp8r_paired_ratio(judge->scratch->a, judge->scratch->b, count, quick_coverage, judge->scratch->ratios);
+    bool is_sure = !it->is_noisy && ratio.interval.coverage >= quick_coverage && ratio.interval.low > 1 + judge->margin;
+    if (!is_sure && !is_undisputed(judge, point, other))
+        return;
+    point->chosen = other;
+    point->verdict = ANALYSIS_CLEAR;
+    point->pairs = (int)count;
+    point->gain_low = ratio.interval.low;
+    point->gain_high = ratio.interval.high;
+}
+
 /* The default is the fastest: is it clearly so? Its intervals and the runner-up's must lie a margin apart. */
 static void defend(const struct judge *judge, struct analysis_point *point)
 {
@@ -210,7 +263,8 @@ static int decide(const struct judge *judge, struct analysis_point *point, struc
 {
     const struct sample_case *it = point->it;
     for (int i = 0; i < it->count; i++)
-        point->candidates[i] = summarise(&it->candidates[i], judge->scratch);
+        point->candidates[i] = summarise(
+            &it->candidates[i], !judge->has_steps || i == it->fallback || !it->candidates[i].dropped[0], judge->scratch);
     point->fastest = fastest_beside(point, -1);
     point->chosen = it->fallback;
     point->verdict = ANALYSIS_TIE;
@@ -223,6 +277,8 @@ static int decide(const struct judge *judge, struct analysis_point *point, struc
     int code = it->is_noisy && judge->is_quick ? FP8R_EXIT_GOOD : challenge(judge, point, error);
     if (code != FP8R_EXIT_GOOD)
         return code;
+    if (judge->has_steps && point->verdict != ANALYSIS_CLEAR)
+        adopt_unconfirmed(judge, point);
     if (it->is_noisy && point->verdict != ANALYSIS_CLEAR)
         point->verdict = ANALYSIS_NOISY;
     else if (point->fastest == it->fallback && point->verdict == ANALYSIS_TIE)

@@ -88,7 +88,8 @@ static size_t grid_times(struct work *work, const struct sample_candidate *it)
     return count;
 }
 
-/* The fastest candidate by median; the default where it comes within the margin. -1 where nothing was measured. */
+/* The fastest candidate by median; the default where it comes within the margin. -1 where nothing was measured. Who was
+ * dropped has times of the first rounds alone, which are not those of the others where a device slows down as it warms. */
 static int winner_of(struct work *work, const struct sample_case *it)
 {
     double best_us = INFINITY, fallback_us = INFINITY;
@@ -96,7 +97,7 @@ static int winner_of(struct work *work, const struct sample_case *it)
     for (int i = 0; i < it->count; i++) {
         size_t count = grid_times(work, &it->candidates[i]);
         double median = count > 0 ? fp8r_median(work->scratch, count) : INFINITY;
-        if (median < best_us) {
+        if (median < best_us && !it->candidates[i].dropped[0]) {
             best_us = median;
             best = i;
         }
@@ -169,8 +170,8 @@ static int measure_grid(struct work *work, int64_t m, bool is_last, struct fp8r_
     return record_done(full->record, index, !steady, error);
 }
 
-/* Those that were in the race to its end at the measured M on either side; NULL = everybody. */
-static const char *const *list_contenders(struct work *work, int64_t m)
+/* Those that were in the race to its end at the measured M on either side, and the default. */
+static const char *const *list_contenders(struct work *work, int64_t m, int fallback)
 {
     const struct samples *samples = &work->full->record->samples;
     const struct sample_case *sides[2] = {NULL, NULL};
@@ -186,7 +187,7 @@ static const char *const *list_contenders(struct work *work, int64_t m)
     }
     for (int i = 0; i < work->entrants.entrant_count; i++) {
         const char *label = work->entrants.entrants[i].label;
-        bool stayed = false;
+        bool stayed = i == fallback;
         for (int j = 0; j < 2; j++) {
             int at = sides[j] ? sample_case_candidate(sides[j], label) : -1;
             stayed |= at >= 0 && (at == sides[j]->fallback || !sides[j]->candidates[at].dropped[0]);
@@ -203,11 +204,17 @@ static int measure_border(struct work *work, int64_t m, struct fp8r_tool_error *
 {
     struct full *full = work->full;
     const int rounds = full->device->records ? RECORDED_ROUNDS : BORDER_ROUNDS;
-    const char *const *only = full->device->records ? list_contenders(work, m) : NULL;
+    const char *const *only = NULL;
+    int fallback = -1;
     fp8r_matmul member;
     char problem[FP8R_TEXT_BYTES];
     size_t index = 0;
     int code = member_of(work, m, &member, problem, error);
+    if (code == FP8R_EXIT_GOOD && full->device->records)
+        code = fp8r_entrants_fallback(full->context, &member, work->entrants.entrants, work->entrants.entrant_count,
+                                      &fallback, error);
+    if (code == FP8R_EXIT_GOOD && full->device->records)
+        only = list_contenders(work, m, fallback);
     for (int pass = 0; pass < 2 && code == FP8R_EXIT_GOOD; pass++) {
         struct race_rules rules = {.phase = SAMPLE_BORDER,
                                    .seed = full->seed + (uint64_t)m + (uint64_t)(pass + 1) * 1000003u,
