@@ -14,6 +14,9 @@ static const double interval_coverage = 0.95;
 /* A quick tune takes few samples and does not look twice: one interval of this coverage a comparison. */
 static const double quick_coverage = 0.99;
 
+/* The same of a point that nobody confirmed on a GPU: from the least to the largest ratio of the seven rounds there. */
+static const double unconfirmed_coverage = 0.98;
+
 const char *analysis_verdict_name(enum analysis_verdict verdict)
 {
     static const char *const names[] = {"clear", "tie", "noisy"};
@@ -230,8 +233,8 @@ static void adopt_unconfirmed(const struct judge *judge, struct analysis_point *
     if (count == 0)
         return;
     struct fp8r_ratio ratio =
-        fp8r_paired_ratio(judge->scratch->a, judge->scratch->b, count, quick_coverage, judge->scratch->ratios);
-    bool is_sure = !it->is_noisy && ratio.interval.coverage >= quick_coverage && ratio.interval.low > 1 + judge->margin;
+        fp8r_paired_ratio(judge->scratch->a, judge->scratch->b, count, unconfirmed_coverage, judge->scratch->ratios);
+    bool is_sure = !it->is_noisy && ratio.interval.coverage >= unconfirmed_coverage && ratio.interval.low > 1 + judge->margin;
     if (!is_sure && !is_undisputed(judge, point, other))
         return;
     point->chosen = other;
