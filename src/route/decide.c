@@ -138,15 +138,27 @@ static bool extrapolated(const struct view *view, const struct fp8r_segment *las
     return settle(decision, FP8R_SOURCE_EXTRAPOLATED, row, view->candidates->rows[row].config);
 }
 
+/* The entry of a way of timing; where weights are static, for want of one, that of weights that need not be: what it
+ * measured runs these, too. */
+static const struct fp8r_entry *find_in_mode(const struct view *view, int mode)
+{
+    struct fp8r_key key = view->key;
+    key.mode = (uint8_t)mode;
+    const struct fp8r_entry *entry = fp8r_table_find(view->router->table, &key);
+    if (entry || !key.weights_static)
+        return entry;
+    key.weights_static = 0;
+    return fp8r_table_find(view->router->table, &key);
+}
+
 /* The key's entry; for want of one, that of the other way of timing. */
 static const struct fp8r_entry *find_entry(const struct view *view)
 {
-    const struct fp8r_entry *entry = fp8r_table_find(view->router->table, &view->key);
+    int mode = view->key.mode;
+    const struct fp8r_entry *entry = find_in_mode(view, mode);
     if (entry || view->router->device->kind != FP8R_DEVICE_CUDA)
         return entry;
-    struct fp8r_key other = view->key;
-    other.mode = other.mode == FP8R_MODE_GRAPH ? FP8R_MODE_EAGER : FP8R_MODE_GRAPH;
-    return fp8r_table_find(view->router->table, &other);
+    return find_in_mode(view, mode == FP8R_MODE_GRAPH ? FP8R_MODE_EAGER : FP8R_MODE_GRAPH);
 }
 
 static bool measured(const struct view *view, struct fp8r_decision *decision)

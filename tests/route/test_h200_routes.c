@@ -86,6 +86,11 @@ static void decoding_goes_to_skinny_kernels(void **state)
             snprintf(text, sizeof text, "%dx%s", m, families[i]);
             const fp8r_problem problem = problem_of(text);
             if (!begins_with(decide(&problem), "route sm90:skinny_")) fail_msg("%s: %s", text, decide(&problem));
+            char measured[200];
+            snprintf(measured, sizeof measured, "%s", decide(&problem));
+            snprintf(text, sizeof text, "%dx%s:static", m, families[i]); /* as layers ask */
+            const fp8r_problem of_layer = problem_of(text);
+            assert_string_equal(decide(&of_layer), measured);
         }
 }
 

@@ -101,8 +101,9 @@ static struct fake high, low;
 static struct fp8r_registry registry;
 static fp8r_device_facts device;
 
-/* As the exported function would put it. */
-static void answer(const struct query *query, char text[ANSWER_BYTES])
+/* As the exported function would put it. False where the library takes an entry of weights that need not be static for
+ * ones that are: an exported function leaves that to its caller. */
+static bool answer(const struct query *query, char text[ANSWER_BYTES])
 {
     const struct fp8r_router router = {.registry = &registry, .device = &device, .table = &files[query->file].table,
                                        .mode = FP8R_MODE_EAGER, .forced_row = -1, .forced_config = FP8R_CONFIG_ANY};
@@ -116,16 +117,19 @@ static void answer(const struct query *query, char text[ANSWER_BYTES])
     if (fp8r_matmul_parse(problem, &matmul) != FP8R_OK) fail_msg("%s", fp8r_last_error());
     assert_int_equal(fp8r_product_init(&matmul, FP8R_DATA_IGNORED, &product), FP8R_OK);
     fp8r_decide(&router, &product.problem, 0, false, &candidates, &decision);
+    bool is_static = (product.problem.flags & FP8R_WEIGHTS_STATIC) != 0;
+    if (decision.entry && (decision.entry->key.weights_static != 0) != is_static) return false;
     bool is_route = decision.source == FP8R_SOURCE_ROUTE, is_known = is_route;
     is_known |= decision.source == FP8R_SOURCE_EXTRAPOLATED || decision.source == FP8R_SOURCE_NEIGHBOUR;
     count_of[!is_known ? 0 : is_route ? 1 : decision.source == FP8R_SOURCE_EXTRAPOLATED ? 2 : 3]++;
     if (!is_known) {
         (void)snprintf(text, ANSWER_BYTES, "none");
-        return;
+        return true;
     }
     const fp8r_backend *backend = &registry.rows[decision.row].backend;
     (void)snprintf(text, ANSWER_BYTES, "%s %s %s", backend->name, is_route ? backend->configs[decision.config] : "-",
                    fp8r_source_name(decision.source));
+    return true;
 }
 
 static void ask(int file, int option, int64_t batch, int64_t m, int64_t n, int64_t k)
@@ -133,8 +137,7 @@ static void ask(int file, int option, int64_t batch, int64_t m, int64_t n, int64
     if (m < 1) return;
     assert_true(query_count < QUERIES_MAX);
     queries[query_count] = (struct query){file, option, batch, m, n, k};
-    answer(&queries[query_count], answers[query_count]);
-    query_count++;
+    query_count += answer(&queries[query_count], answers[query_count]);
 }
 
 static int option_of(const struct fp8r_entry *entry)

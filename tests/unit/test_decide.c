@@ -345,6 +345,21 @@ static void a_route_does_not_change_the_class(void **state)
     assert_string_equal(decide("9x64x64:invariant"), "default high:one");
 }
 
+/* A promise about the weights loses no route; one that was measured under it does not serve those who do not make it. */
+static void static_weights_take_any_entry(void **state)
+{
+    (void)state;
+    build("entry Mx64x64\n" SEGMENT("1..100", "low", "two", "clear"), 1);
+    assert_string_equal(decide("5x64x64:static"), "route low:two");
+    assert_string_equal(decide("5x64x64:static:bias"), "default high:one");
+    build("entry Mx64x64\n" SEGMENT("1..100", "low", "two", "clear")
+          "entry Mx64x64:static\n" SEGMENT("1..100", "high", "two", "clear"), 2);
+    assert_string_equal(decide("5x64x64:static"), "route high:two");
+    assert_string_equal(decide("5x64x64"), "route low:two");
+    build("entry Mx64x64:static\n" SEGMENT("1..100", "low", "two", "clear"), 1);
+    assert_string_equal(decide("5x64x64"), "default high:one");
+}
+
 /* m_last is a promise: for every m up to it, the same decision. Random fakes and routes. */
 static void m_last_holds(void **state)
 {
@@ -392,7 +407,7 @@ int main(void)
         DECIDE_TEST(without_leave_to_guess),              DECIDE_TEST(one_class_serves_every_m),
         DECIDE_TEST(a_forced_class_holds_the_family),     DECIDE_TEST(a_route_does_not_change_the_class),
         DECIDE_TEST(m_last_holds),                        DECIDE_TEST(captures_need_no_workspace),
-        DECIDE_TEST(routes_of_the_other_mode_are_better_than_none),
+        DECIDE_TEST(routes_of_the_other_mode_are_better_than_none), DECIDE_TEST(static_weights_take_any_entry),
     };
     return cmocka_run_group_tests_name("decide", tests, NULL, NULL);
 }
