@@ -110,6 +110,35 @@ static const char *explained(fp8r_context *context, const char *text)
 #define SEGMENT(rows, backend, config, verdict)                                                                        \
     "  m=" rows " backend=" backend " config=" config " rev=1 median_us=10 verdict=" verdict "\n"
 
+/* The best of the other backends, as the route has it, stands in that backend's row. */
+static void rivals_are_explained(void **state)
+{
+    fp8r_matmul matmul;
+    fp8r_explanation *explanation;
+    int seen = 0;
+    (void)state;
+    fp8r_context *context = create(write_routes("entry Mx64x64\n  m=1..8 at=1,8 backend=high config=two rev=1 median_us=10 "
+                                                "runner_up=high:one runner_up_us=11 rival=low:two rival_us=12.5 "
+                                                "rival_gain=1.2..1.25 gain=1.05..1.1 verdict=clear\n", 1), 0);
+    assert_int_equal(fp8r_matmul_parse("4x64x64", &matmul), FP8R_OK);
+    assert_int_equal(fp8r_explain(context, &matmul, &explanation), FP8R_OK);
+    for (size_t i = 0; i < fp8r_explanation_count(explanation); i++) {
+        const fp8r_candidate *it = fp8r_explanation_candidate(explanation, i);
+        if (it->verdict == FP8R_VERDICT_CHOSEN) {
+            assert_true(it->median_us == 10 && it->gain_low == 1.05 && it->gain_high == 1.1);
+            seen++;
+        }
+        if (strcmp(it->backend, "low") != 0)
+            continue;
+        assert_true(it->median_us == 12.5 && it->gain_low == 1.2 && it->gain_high == 1.25);
+        assert_non_null(strstr(it->sentence, "measured as two, the chosen one is 1.2 to 1.25 times as fast"));
+        seen++;
+    }
+    assert_int_equal(seen, 2);
+    fp8r_explanation_destroy(explanation);
+    fp8r_context_destroy(context);
+}
+
 /* What a plan says of m, what explain says, and what the routed call really runs are the same, for every m. */
 static void segments_are_the_decisions_at_every_m(void **state)
 {
@@ -417,6 +446,7 @@ int main(void)
 {
 #define PLAN_TEST(name) cmocka_unit_test_setup(name, setup)
     const struct CMUnitTest tests[] = {
+        PLAN_TEST(rivals_are_explained),
         PLAN_TEST(segments_are_the_decisions_at_every_m),
         PLAN_TEST(explicit_backends_are_never_replaced),
         PLAN_TEST(explicit_backends_may_refuse_few_rows),
