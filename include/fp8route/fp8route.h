@@ -312,7 +312,8 @@ typedef struct fp8r_arrays {
     uint32_t flags;                       /* FP8R_WEIGHTS_STATIC */
 } fp8r_arrays;
 
-/* Makes a product of arrays and checks it as scaled_mm would, but for the pointers, which may be NULL.
+/* Makes a product of arrays and checks it as scaled_mm would, but for the pointers, which may be NULL. Lines about a product
+ * of FP8R_FORM_LINEAR call its arrays x, weight, x_scale and weight_scale.
  * Errors: INVALID_ARGUMENT; UNSUPPORTED where leading dimensions are not at one stride, so that the array last_error
  * names has to be copied first. */
 FP8R_API FP8R_NODISCARD fp8r_status fp8r_matmul_from_arrays(const fp8r_arrays *arrays, fp8r_matmul *matmul);

@@ -47,14 +47,17 @@ static fp8r_status no_device(cudaError_t error)
     (void)cudaDriverGetVersion(&driver);
     (void)cudaGetLastError();
     if (error == cudaErrorNoDevice)
-        return fp8r_fail(FP8R_ERROR_UNSUPPORTED, "device.kind is CUDA, but the CUDA driver (%d) finds no GPU", driver);
+        return fp8r_fail(FP8R_ERROR_UNSUPPORTED, "device.kind is CUDA, but the CUDA driver (%d.%d) finds no GPU",
+                         driver / 1000, driver / 10 % 100);
     if (error != cudaErrorInsufficientDriver && error != cudaErrorStubLibrary)
         return fp8r_cuda_fail("cudaGetDeviceCount", error);
     if (driver == 0)
         return fp8r_fail(FP8R_ERROR_UNSUPPORTED, "device.kind is CUDA, but no CUDA driver could be loaded: this build "
-                                                 "needs %d or later", CUDART_VERSION);
-    return fp8r_fail(FP8R_ERROR_UNSUPPORTED, "device.kind is CUDA, but the driver offers CUDA %d: this build needs %d or "
-                                             "later", driver, CUDART_VERSION);
+                                                 "needs CUDA %d.%d or later", CUDART_VERSION / 1000,
+                         CUDART_VERSION / 10 % 100);
+    return fp8r_fail(FP8R_ERROR_UNSUPPORTED, "device.kind is CUDA, but the driver offers CUDA %d.%d: this build needs "
+                                             "CUDA %d.%d or later", driver / 1000, driver / 10 % 100,
+                     CUDART_VERSION / 1000, CUDART_VERSION / 10 % 100);
 }
 
 fp8r_status fp8r_cuda_count(int *count)

@@ -1,5 +1,6 @@
 /* From the arrays of a framework to a product: which extents are M, N, K and the batch, and what a scale's shape means.
- * Knows shapes only; what they must be to one another is validation's to say.
+ * Knows shapes only; what they must be to one another is validation's to say, but where a line should hold the names and
+ * shapes that the caller sees.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <string.h>
@@ -190,20 +191,58 @@ static fp8r_status set_deep(const char *name, const fp8r_array *array, bool is_b
     return FP8R_OK;
 }
 
+/* A linear layer's callers know these arguments by other names than a, b and their scales. */
+static fp8r_status check_linear_types(const fp8r_arrays *arrays)
+{
+    int32_t x = arrays->a.dtype, weight = arrays->b.dtype;
+    const struct {
+        const char *name;
+        int32_t dtype;
+    } scales[] = {{"x_scale", arrays->scale_a.dtype}, {"weight_scale", arrays->scale_b.dtype}};
+    if (!fp8r_dtype_is_fp8(x) && !fp8r_dtype_is_half(x))
+        return INVALID("x.dtype is %s: it must be e4m3, e5m2, bf16 or fp16", fp8r_dtype_name(x));
+    if (weight != FP8R_DTYPE_E4M3)
+        return INVALID("weight.dtype is %s: it must be e4m3", fp8r_dtype_name(weight));
+    for (int i = 0; i < 2; i++)
+        if (scales[i].dtype != FP8R_DTYPE_NONE && scales[i].dtype != FP8R_DTYPE_FP32)
+            return INVALID("%s.dtype is %s: scales must be fp32, or NONE for 1", scales[i].name,
+                           fp8r_dtype_name(scales[i].dtype));
+    if (fp8r_dtype_is_half(x) && is_given(&arrays->scale_a))
+        return INVALID("x_scale is given, but x is %s and is quantised with scales of its own: x_scale must be NONE",
+                       fp8r_dtype_name(x));
+    return FP8R_OK;
+}
+
+/* Here, where the shapes are known that the caller sees: a weight that should have been transposed is often met. */
+static fp8r_status check_inner(const fp8r_arrays *arrays, const fp8r_matmul *matmul)
+{
+    bool is_linear = arrays->form == FP8R_FORM_LINEAR;
+    char shape[SHAPE_BYTES], of_a[SHAPE_BYTES];
+    if (matmul->a.cols == matmul->b.rows)
+        return FP8R_OK;
+    return INVALID("%s has shape %s, %s %s: it must have %lld %s, as many as %s has columns", is_linear ? "weight" : "b",
+                   shape_of(&arrays->b, shape), is_linear ? "x" : "a", shape_of(&arrays->a, of_a),
+                   (long long)matmul->a.cols, is_linear ? "columns" : "rows", is_linear ? "x" : "a");
+}
+
 static fp8r_status set_factors(const fp8r_arrays *arrays, fp8r_matmul *matmul)
 {
-    bool is_deep = arrays->form == FP8R_FORM_BATCHED;
-    FP8R_TRY(check_array("a", &arrays->a, is_deep ? 3 : 1, is_deep ? 3 : RANK_MOST));
-    FP8R_TRY(check_array("b", &arrays->b, is_deep ? 3 : 2, is_deep ? 3 : 2));
+    bool is_deep = arrays->form == FP8R_FORM_BATCHED, is_linear = arrays->form == FP8R_FORM_LINEAR;
+    const char *a = is_linear ? "x" : "a", *b = is_linear ? "weight" : "b";
+    FP8R_TRY(check_array(a, &arrays->a, is_deep ? 3 : 1, is_deep ? 3 : RANK_MOST));
+    FP8R_TRY(check_array(b, &arrays->b, is_deep ? 3 : 2, is_deep ? 3 : 2));
     if (is_deep) {
         matmul->a = deep(&arrays->a);
         matmul->b = deep(&arrays->b);
         return FP8R_OK;
     }
-    FP8R_TRY(flat("b", &arrays->b, &matmul->b));
-    if (arrays->form == FP8R_FORM_LINEAR)
+    FP8R_TRY(flat(b, &arrays->b, &matmul->b));
+    if (is_linear) {
+        FP8R_TRY(check_linear_types(arrays));
         transpose(&matmul->b);
-    return flat("a", &arrays->a, &matmul->a);
+    }
+    FP8R_TRY(flat(a, &arrays->a, &matmul->a));
+    return check_inner(arrays, matmul);
 }
 
 /* An out that is not there yet is packed. */
@@ -227,27 +266,29 @@ static fp8r_status set_out(const fp8r_arrays *arrays, fp8r_matmul *matmul)
         return FP8R_OK;
     }
     if (!leads_like(&(fp8r_array){.extents = out->extents, .rank = out->rank - 1}, &arrays->a, out->rank - 1))
-        return INVALID("out has shape %s, a %s: all but the last extent must be equal", shape_of(out, shape),
-                       shape_of(&arrays->a, of_a));
+        return INVALID("out has shape %s, %s %s: all but the last extent must be equal", shape_of(out, shape),
+                       arrays->form == FP8R_FORM_LINEAR ? "x" : "a", shape_of(&arrays->a, of_a));
     return flat("out", out, &matmul->out);
 }
 
 static fp8r_status set_rest(const fp8r_arrays *arrays, fp8r_matmul *matmul)
 {
-    bool is_deep = arrays->form == FP8R_FORM_BATCHED;
+    bool is_deep = arrays->form == FP8R_FORM_BATCHED, is_linear = arrays->form == FP8R_FORM_LINEAR;
+    const char *a = is_linear ? "x" : "a", *scale_a = is_linear ? "x_scale" : "scale_a";
+    const char *scale_b = is_linear ? "weight_scale" : "scale_b";
     int64_t n = matmul->b.cols;
     if (is_given(&arrays->scale_a))
-        FP8R_TRY(check_array("scale_a", &arrays->scale_a, 0, RANK_MOST));
+        FP8R_TRY(check_array(scale_a, &arrays->scale_a, 0, RANK_MOST));
     if (is_given(&arrays->scale_b))
-        FP8R_TRY(check_array("scale_b", &arrays->scale_b, 0, RANK_MOST));
+        FP8R_TRY(check_array(scale_b, &arrays->scale_b, 0, RANK_MOST));
     if (is_given(&arrays->bias))
         FP8R_TRY(check_array("bias", &arrays->bias, 1, RANK_MOST));
     if (is_given(&arrays->scale_a))
-        FP8R_TRY(is_deep ? set_deep("scale_a", &arrays->scale_a, false, n, &matmul->scale_a)
-                         : set_upright("scale_a", &arrays->scale_a, "a", &arrays->a, matmul->a.rows, &matmul->scale_a));
+        FP8R_TRY(is_deep ? set_deep(scale_a, &arrays->scale_a, false, n, &matmul->scale_a)
+                         : set_upright(scale_a, &arrays->scale_a, a, &arrays->a, matmul->a.rows, &matmul->scale_a));
     if (is_given(&arrays->scale_b))
-        FP8R_TRY(is_deep ? set_deep("scale_b", &arrays->scale_b, false, n, &matmul->scale_b)
-                         : set_line("scale_b", &arrays->scale_b, n, true, &matmul->scale_b));
+        FP8R_TRY(is_deep ? set_deep(scale_b, &arrays->scale_b, false, n, &matmul->scale_b)
+                         : set_line(scale_b, &arrays->scale_b, n, true, &matmul->scale_b));
     if (is_given(&arrays->bias))
         FP8R_TRY(is_deep ? set_deep("bias", &arrays->bias, true, n, &matmul->bias)
                          : set_line("bias", &arrays->bias, n, false, &matmul->bias));

@@ -131,7 +131,7 @@ def test_layouts_as_in_eager_mode(device, layout):
 def test_refused_while_compiling(device):
     a, b, _, _ = product(4, 16, 32, device=device)
     torch._dynamo.reset()
-    with pytest.raises(Exception, match="b.rows is 16: it must be 32"):
+    with pytest.raises(Exception, match="b has shape .*: it must have 32 rows"):
         torch.compile(lambda a, b: ft.scaled_mm(a, b), fullgraph=True)(a, b[:16])
 
 

@@ -132,14 +132,16 @@ def test_quantize(device):
 def test_refusals_name_the_argument(device):
     a, b, scale_a, scale_b = product(4, 16, 32, device=device)
     for call, words in (
-            (lambda: ft.scaled_mm(a, b[:16], scale_a, scale_b), "b.rows is 16: it must be 32"),
+            (lambda: ft.scaled_mm(a, b[:16], scale_a, scale_b), r"b has shape \[16, 16\], a \[4, 32\]: it must have 32 rows"),
             (lambda: ft.scaled_mm(a, b, scale_a.bfloat16(), scale_b), "scale_a.dtype is bf16"),
             (lambda: ft.scaled_mm(a, b, scale_a.double(), scale_b), "scale_a.dtype is unknown"),
             (lambda: ft.scaled_mm(a, b.to(torch.float8_e5m2), scale_a, scale_b), "b.dtype is e5m2"),
             (lambda: ft.scaled_mm(a, b, scale_a[:3], scale_b), r"scale_a has shape \[3, 1\]"),
             (lambda: ft.scaled_mm(a, b, out_dtype=torch.float8_e4m3fn), "out.dtype is e4m3"),
             (lambda: ft.scaled_mm(a, b, out=torch.empty(1, 16, device=device).expand(4, 16)), "out's strides"),
-            (lambda: ft.linear(a.double(), b.t()), "a.dtype is unknown"),
+            (lambda: ft.linear(a.double(), b.t()), "x.dtype is unknown"),
+            (lambda: ft.linear(a, b), r"weight has shape \[32, 16\], x \[4, 32\]: it must have 32 columns"),
+            (lambda: ft.linear(a.float(), b.t(), x_scale=scale_a), "x_scale is given, but x is torch.float32"),
             (lambda: ft.quantize(a), "in.dtype is e4m3"),
             (lambda: torch.ops.fp8route.quantize(scale_a, 3), "groups is 3")):
         with pytest.raises(RuntimeError, match=words):
@@ -184,6 +186,11 @@ def test_layers_are_replaced(device):
     after = model(x)
     assert after.dtype == before.dtype
     assert torch.nn.functional.cosine_similarity(before, after).min() > 0.99
+    codes, scale = model[0].weight.clone(), model[0].weight_scale.clone()
+    for dtype in (torch.bfloat16, torch.float16):  # which would make bf16 weights of codes
+        model.to(dtype)
+        assert model[0].bias.dtype == dtype and model(x.to(dtype)).dtype == dtype
+    assert torch.equal(model[0].weight.view(torch.uint8), codes.view(torch.uint8)) and torch.equal(model[0].weight_scale, scale)
 
 
 def test_side_stream(cuda):

@@ -120,13 +120,43 @@ static void batches_keep_their_dimensions(void **state)
     assert_refused(&arrays, FP8R_ERROR_INVALID_ARGUMENT, "b has shape [8, 5]: it must have 3 dimensions");
 }
 
+static void a_layer_s_arrays_have_a_layer_s_names(void **state)
+{
+    (void)state;
+    fp8r_arrays good = plain(array(FP8R_DTYPE_BF16, 2, EXTENTS(4, 8)), array(FP8R_DTYPE_E4M3, 2, EXTENTS(5, 8)));
+    good.form = FP8R_FORM_LINEAR;
+    fp8r_arrays arrays = good;
+    arrays.a.dtype = FP8R_DTYPE_FP32;
+    assert_refused(&arrays, FP8R_ERROR_INVALID_ARGUMENT, "x.dtype is fp32");
+    arrays = good;
+    arrays.b.dtype = FP8R_DTYPE_BF16;
+    assert_refused(&arrays, FP8R_ERROR_INVALID_ARGUMENT, "weight.dtype is bf16: it must be e4m3");
+    arrays = good;
+    arrays.b = array(FP8R_DTYPE_E4M3, 2, EXTENTS(8, 5));
+    assert_refused(&arrays, FP8R_ERROR_INVALID_ARGUMENT,
+                   "weight has shape [8, 5], x [4, 8]: it must have 8 columns, as many as x has");
+    arrays = good;
+    arrays.scale_a = array(FP8R_DTYPE_FP32, 1, EXTENTS(4));
+    assert_refused(&arrays, FP8R_ERROR_INVALID_ARGUMENT, "x_scale is given, but x is bf16");
+    arrays = good;
+    arrays.scale_b = array(FP8R_DTYPE_FP16, 1, EXTENTS(5));
+    assert_refused(&arrays, FP8R_ERROR_INVALID_ARGUMENT, "weight_scale.dtype is fp16");
+    arrays.scale_b = array(FP8R_DTYPE_FP32, 1, EXTENTS(4));
+    assert_refused(&arrays, FP8R_ERROR_INVALID_ARGUMENT, "weight_scale has shape [4]");
+}
+
 static void what_does_not_fit_is_named(void **state)
 {
     (void)state;
     const fp8r_arrays good = plain(array(FP8R_DTYPE_E4M3, 2, EXTENTS(4, 8)), array(FP8R_DTYPE_E4M3, 2, EXTENTS(8, 5)));
     fp8r_arrays arrays = good;
     arrays.b = array(FP8R_DTYPE_E4M3, 2, EXTENTS(7, 5));
-    assert_refused(&arrays, FP8R_ERROR_INVALID_ARGUMENT, "b.rows is 7: it must be 8");
+    assert_refused(&arrays, FP8R_ERROR_INVALID_ARGUMENT, 
+                   "b has shape [7, 5], a [4, 8]: it must have 8 rows, as many as a has columns");
+    arrays = good;
+    arrays.b = array(FP8R_DTYPE_E4M3, 2, EXTENTS(5, 8)); /* not transposed: b is named, and not a scale of its columns */
+    arrays.scale_b = array(FP8R_DTYPE_FP32, 1, EXTENTS(5));
+    assert_refused(&arrays, FP8R_ERROR_INVALID_ARGUMENT, "b has shape [5, 8]");
     arrays = good;
     arrays.a.dtype = -1;
     assert_refused(&arrays, FP8R_ERROR_INVALID_ARGUMENT, "a.dtype is unknown");
@@ -202,6 +232,7 @@ int main(void)
         cmocka_unit_test(leading_dimensions_are_rows),
         cmocka_unit_test(one_element_means_the_same_in_every_rank),
         cmocka_unit_test(a_layer_s_weight_is_transposed),
+        cmocka_unit_test(a_layer_s_arrays_have_a_layer_s_names),
         cmocka_unit_test(batches_keep_their_dimensions),
         cmocka_unit_test(what_does_not_fit_is_named),
         cmocka_unit_test(rows_without_elements_have_no_strides),
