@@ -88,7 +88,10 @@ def linear(x, weight, weight_scale=None, bias=None, x_scale=None, out_dtype=None
     x [..., K] bf16 or fp16 is quantised a row on the way; fp32 in a step of its own; e4m3 or e5m2 comes with x_scale.
     The result is of x's type, bf16 for an fp8 x, unless out_dtype says otherwise.
     """
-    if x_scale is None and x.dtype == torch.float32:
+    if x.dtype == torch.float32:
+        if x_scale is not None:
+            raise RuntimeError("x_scale is given, but x is torch.float32 and is quantised with scales of its own: leave x_scale "
+                               "out, or give the codes of quantize(x, scale=x_scale)")
         x, x_scale = _quantize(x, 0)
         out_dtype = out_dtype or torch.float32
     return _linear(x, weight, weight_scale, bias, x_scale, out_dtype, precise, invariant, static_weights)
@@ -141,6 +144,16 @@ class Linear(torch.nn.Module):
         self.register_buffer("bias", bias)
         self.out_features, self.in_features = weight.shape
         self.invariant = invariant
+
+    def _apply(self, function, *arguments):
+        """Conversions such as half() are for the bias: codes and their scales move between devices, and keep their types."""
+        kept = {name: getattr(self, name) for name in ("weight", "weight_scale")}
+        super()._apply(function, *arguments)
+        for name, before in kept.items():
+            after = getattr(self, name)
+            if before is not None and after.dtype != before.dtype:
+                setattr(self, name, before.to(after.device))
+        return self
 
     @classmethod
     def from_float(cls, layer, invariant=False):
