@@ -5,6 +5,7 @@ SPDX-License-Identifier: Apache-2.0
 import argparse
 import dataclasses
 import json
+import os
 import sys
 
 import fp8route
@@ -28,10 +29,12 @@ def _print_info(facts):
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(prog="python -m fp8route", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m fp8route", description="What there is on this machine, and who runs a "
+                                     "problem. Needs neither a GPU nor torch.")
+    parser.add_argument("--version", action="version", version=f"fp8route {fp8route.__version__}")
     parser.add_argument("verb", choices=("info", "explain"))
     parser.add_argument("problem", nargs="?", help="for explain, e.g. 1x4096x14336")
-    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--device", default="cpu", help="cpu, cuda or cuda:INDEX")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
     if (options.verb == "explain") != (options.problem is not None):
@@ -50,4 +53,10 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        status = main()
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 0
+    sys.exit(status)

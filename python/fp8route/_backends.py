@@ -158,6 +158,8 @@ def register_backend(name, fn, supports=None, *, description=None, rev="1", prio
         raise ValueError(f"name is {name!r}: it must be of small letters, digits and _, and begin with a letter")
     if name in _registered:
         raise ValueError(f"name is {name!r}: a backend of that name is registered already")
+    if not callable(fn) or not (supports is None or callable(supports)):
+        raise TypeError("fn and supports must be functions, supports may be None")
     if not devices or any(device not in ("cpu", "cuda") for device in devices):
         raise ValueError(f"devices is {devices!r}: it must hold cpu, cuda or both")
     made = _Registered(name, fn, supports, description or f"Python callable {getattr(fn, '__name__', name)}", rev, priority,

@@ -157,6 +157,8 @@ def matmul_of(problem):
 def explain(problem, device="cpu"):
     """What would run, and of every other backend why not. problem: text of the grammar."""
     handle = c.c_void_p()
+    if not isinstance(problem, (str, L.Matmul)):
+        raise TypeError(f"problem is {problem!r}: it must be text such as '8x6144x4096:bias'")
     matmul = matmul_of(problem) if isinstance(problem, str) else problem
     L.check(L.explain(context(device), c.byref(matmul), c.byref(handle)))
     try:

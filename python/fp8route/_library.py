@@ -101,7 +101,7 @@ def _load():
         try:
             return c.CDLL(place), place
         except OSError as error:
-            failures.append(f"{place}: {error}")
+            failures.append(str(error))
     raise ImportError("libfp8route.so.0 cannot be loaded; build it with `make`, or name it in FP8ROUTE_LIBRARY ("
                       + "; ".join(failures) + ")")
 
@@ -135,7 +135,7 @@ for _name, _result, _arguments in (
     try:
         _function = getattr(lib, "fp8r_" + _name)
     except AttributeError:
-        raise ImportError(f"{path} has no fp8r_{_name}: it is older than this package") from None
+        raise ImportError(f"{path} has no fp8r_{_name}: it is another library, or older than this package") from None
     _function.restype, _function.argtypes = _result, _arguments
     globals()[_name] = _function
 

@@ -16,6 +16,8 @@ def trace(path):
     Contexts are made anew on both sides. No product may be under way at the end, nor one queued before be run again from a
     graph: what was traced is closed then, so that its counts are exact.
     """
+    # The library only warns of a file that it cannot write. Without waiting for a reader, should it be a pipe.
+    os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, 0o666))
     before = os.environ.get("FP8ROUTE_TRACE")
     os.environ["FP8ROUTE_TRACE"] = os.fspath(path)
     try:
@@ -40,12 +42,15 @@ def read_trace(*paths):
     largest = {}
     for path in paths:
         with open(path, encoding="utf-8") as lines:
-            for line in lines:
+            for number, line in enumerate(lines, 1):
                 if not line.endswith("\n"):
                     break  # cut off by the end of its process
-                row = json.loads(line)
-                key = (os.fspath(path), row["process"], row["context"], row["problem"], row["captured"])
-                largest[key] = max(largest.get(key, 0), row["count"])
+                try:
+                    row = json.loads(line)
+                    key = (os.fspath(path), row["process"], row["context"], row["problem"], row["captured"])
+                    largest[key] = max(largest.get(key, 0), row["count"])
+                except (ValueError, KeyError, TypeError):
+                    raise ValueError(f"{path}, line {number}: it is not a line of a trace") from None
     totals = {}
     for (_, _, _, problem, captured), count in largest.items():
         name = f"captured {problem}" if captured else problem

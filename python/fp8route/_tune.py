@@ -40,13 +40,16 @@ def program():
     found = shutil.which("fp8route")
     if found and not named:
         return found
-    raise RuntimeError("the program fp8route, which writes route files, is not here: build it, or name it in FP8ROUTE_PROGRAM")
+    if named:
+        raise RuntimeError(f"FP8ROUTE_PROGRAM is {named}: there is no such file")
+    raise RuntimeError("the program fp8route, which writes route files, is not here, and no wheel has it: build it with `make` "
+                       "and name it in FP8ROUTE_PROGRAM (build/tool/fp8route of the checkout), or put it on PATH")
 
 
 def _run(*arguments):
     done = subprocess.run([program(), *map(str, arguments)], capture_output=True, text=True)
     if done.returncode not in (0, 3):  # 3: inconclusive, which the route file says by itself
-        raise RuntimeError(f"fp8route {arguments[0]} failed with {done.returncode}: {done.stderr.strip()}")
+        raise RuntimeError(done.stderr.strip() or f"fp8route {arguments[0]} failed with {done.returncode}")
     return done.stdout
 
 
@@ -164,10 +167,13 @@ def tune(families, m=GRID, device="cpu", out=None, samples=None, cold=True, seed
     """Measures families ("4096x14336", "6144x4096:bias") at each m and writes their routes, which then decide here.
 
     Without registered callables the program's own full protocol does it (budget: "10m"); with them the race is run in this
-    process, which takes rounds samples of every candidate and pairs of winner and default.
-    out: the route file; the user's own for this machine unless given. samples: a folder of raw samples, kept.
+    process, which takes rounds samples of every candidate and pairs of winner and default (and no budget).
+    out: the route file; the user's own for this machine unless given. Another one decides where FP8ROUTE_TABLE names it.
+    samples: a folder of raw samples, kept.
     """
-    name = _device_text(device)
+    name, m = _device_text(device), (m,) if isinstance(m, int) else tuple(m)
+    if not m or any(not isinstance(rows, int) or rows < 1 for rows in m):
+        raise ValueError(f"m is {m}: it must be whole numbers from 1")
     if not _backends.registered():
         return _tune_by_program(families, m, name, out, samples, cold, seed, budget)
     from . import _race
@@ -195,4 +201,4 @@ def _tune_by_program(families, m, device, out, samples, cold, seed, budget):
     arguments += ["--family", *([families] if isinstance(families, str) else families)]
     report = json.loads(_run(*arguments))
     _context.renew()
-    return Tuned(str(report.get("routes", out)), str(report.get("samples", samples)), {})
+    return Tuned(report["out"], report["samples"], {})

@@ -51,6 +51,39 @@ def test_errors_are_the_library_s_own():
         fp8route.explain("1x2x3", "tpu")
     assert run("-m", "fp8route", "explain", "1x40").returncode == 2
     assert run("-m", "fp8route", "explain").returncode == 2
+    with pytest.raises(TypeError, match="problem is None: it must be text"):
+        fp8route.explain(None)
+
+
+def test_a_reader_that_has_enough_is_no_error():
+    done = subprocess.run(f"{sys.executable} -m fp8route info | true", shell=True, capture_output=True, text=True,
+                          env=dict(os.environ, PYTHONPATH=str(PYTHON)))
+    assert done.returncode == 0 and done.stderr == ""
+
+
+def test_a_trace_that_cannot_be(tmp_path):
+    with pytest.raises(FileNotFoundError), fp8route.trace(tmp_path / "nowhere" / "file"):
+        pass
+    file = tmp_path / "trace"
+    with fp8route.trace(file):
+        pass
+    assert fp8route.read_trace(file) == {}
+    for text in ("hello", "[1]", '{"problem": "1x2x3"}'):
+        file.write_text(text + "\n")
+        with pytest.raises(ValueError, match="line 1: it is not a line of a trace"):
+            fp8route.read_trace(file)
+
+
+def test_a_backend_is_a_function():
+    with pytest.raises(TypeError, match="must be functions"):
+        fp8route.register_backend("mine", 3)
+    assert fp8route.explain("1x64x64").chosen
+
+
+@pytest.mark.parametrize("m", [0, (), (1, 0), (1.5,)])
+def test_tune_takes_whole_numbers_of_rows(m):
+    with pytest.raises(ValueError, match="m is .*: it must be whole numbers from 1"):
+        fp8route.tune("48x64", m=m)
 
 
 def test_a_missing_library_is_one_line():

@@ -4,6 +4,7 @@ SPDX-License-Identifier: Apache-2.0
 """
 import json
 import os
+import pathlib
 import time
 
 import pytest
@@ -94,6 +95,17 @@ def test_a_callable_that_wins_is_routed(tool, clean, tmp_path, monkeypatch):
 def test_without_callables_the_program_tunes(tool, clean, tmp_path):
     tuned = fp8route.tune("48x64", m=(1, 2), out=tmp_path / "own.routes", samples=tmp_path / "samples", cold=False, budget="20s")
     assert tuned.routes == str(tmp_path / "own.routes") and "entry Mx48x64" in open(tuned.routes).read()
+
+
+def test_the_user_s_own_routes_decide(tool, clean, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    tuned = fp8route.tune("48x64", m=1, cold=False, budget="20s")
+    assert pathlib.Path(tuned.routes).is_relative_to(tmp_path) and pathlib.Path(tuned.samples).is_relative_to(tmp_path)
+    assert fp8route.explain("1x48x64").source == "route" and fp8route.route_files()[0] == tuned.routes
+    with pytest.raises(RuntimeError, match='^fp8route tune: problem "48", position'):
+        fp8route.tune("48", m=1)
+    monkeypatch.undo()
+    fp8route._context.renew()
 
 
 def test_without_the_program_the_refusal_says_so(monkeypatch):
