@@ -155,17 +155,33 @@ def show(row):
         print(f"  {name:14} left out: {reason}")
 
 
+def whole_numbers(text):
+    return [int(each) for each in text.split(",")]
+
+
+def check(parser, options):
+    """What torch would say in the middle of a step."""
+    if options.device.partition(":")[0] not in ("cpu", "cuda"):
+        parser.error(f"--device is {options.device}: it must be cpu, cuda or cuda:INDEX")
+    if min(options.batches) < 1 or any(getattr(options, name) < 1 for name in vars(llama.Shape())):
+        parser.error("every size must be 1 or more")
+    if options.hidden % (2 * options.heads) or options.heads % options.kv_heads:
+        parser.error(f"--hidden {options.hidden} must be a multiple of twice --heads {options.heads}, and that a multiple of "
+                     f"--kv-heads {options.kv_heads}")
+    return options
+
+
 def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--batches", default="1,16,64")
+    parser.add_argument("--batches", type=whole_numbers, default=[1, 16, 64])
     for name, value in vars(llama.Shape()).items():
         parser.add_argument("--" + name.replace("_", "-"), type=int, default=value)
     parser.add_argument("--rounds", type=int, default=21)
     parser.add_argument("--repeats", type=int, default=5, help="steps in one measurement")
     parser.add_argument("--out", help="also write JSON lines there, a line a batch as soon as it is measured")
     parser.add_argument("--commit", default="", help="of what is measured, for the file")
-    return parser.parse_args(arguments)
+    return check(parser, parser.parse_args(arguments))
 
 
 @torch.inference_mode()
@@ -176,14 +192,13 @@ def main(arguments=None):
         return 4
     device = torch.device(options.device)
     shape = llama.Shape(*(getattr(options, name) for name in vars(llama.Shape())))
-    batches = [int(text) for text in options.batches.split(",")]
     first = header(options, shape, " ".join(["decode_llama.py", *(sys.argv[1:] if arguments is None else arguments)]))
     torch.manual_seed(1)
-    stack = llama.Stack(shape, max(batches), device)
+    stack = llama.Stack(shape, max(options.batches), device)
     print(f"{shape.layers} layers, hidden {shape.hidden}, inner {shape.inner}, context {shape.context}, on {first['device']}")
     with open(options.out or os.devnull, "w") as lines:
         print(json.dumps(first), file=lines, flush=True)
-        for batch in batches:
+        for batch in options.batches:
             try:
                 row = measure_batch(stack, batch, options, device)
             except Failed as error:
