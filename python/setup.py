@@ -16,7 +16,10 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def header_version():
-    text = (ROOT / "include/fp8route/fp8route.h").read_text()
+    header = ROOT / "include/fp8route/fp8route.h"
+    if not header.exists():
+        raise SystemExit(f"fp8route is built from a whole checkout, of which python/ is a part: there is no {header}")
+    text = header.read_text()
     return ".".join(re.search(rf"#define FP8R_VERSION_{part} (\d+)", text).group(1) for part in ("MAJOR", "MINOR", "PATCH"))
 
 
@@ -40,8 +43,9 @@ class BuildPy(build_py):
     """Adds what is not Python. The library finds its routes beside itself."""
 
     def run(self):
-        super().run()
         package = pathlib.Path(self.build_lib) / "fp8route"
+        shutil.rmtree(package, ignore_errors=True)  # what an earlier build left, which may be no part of this one
+        super().run()
         temporary = pathlib.Path(self.get_finalized_command("build").build_temp).resolve() / "fp8route"
         library, fast_path = built_libraries(temporary)
         (package / "lib").mkdir(parents=True, exist_ok=True)

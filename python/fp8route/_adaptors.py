@@ -2,8 +2,6 @@
 
 SPDX-License-Identifier: Apache-2.0
 """
-import importlib.util
-
 from . import _backends
 
 
@@ -85,18 +83,16 @@ def _flashinfer():
             "description": f"bmm_fp8 of flashinfer {version}, cublas"}
 
 
-_ADAPTORS = {"torch": _torch_scaled_mm, "sgl_kernel": _sgl_kernel, "flashinfer": _flashinfer}
+_ADAPTORS = (_torch_scaled_mm, _sgl_kernel, _flashinfer)
 
 
 def register_adaptors():
     """Registers the kernels of whichever of these libraries can be imported; the names of the new backends."""
     added = []
-    for library, make in _ADAPTORS.items():
-        if importlib.util.find_spec(library) is None:
-            continue
+    for make in _ADAPTORS:
         try:
             described = make()
-        except ImportError:  # there, but not for this machine
+        except ImportError:  # not here, or not for this machine
             continue
         if described["name"] not in _backends.registered():
             _backends.register_backend(**described)

@@ -49,7 +49,8 @@ class Explanation:
 
     def __str__(self):
         lines = [f"{self.chosen or 'nothing'} ({self.source}); {self.note}"]
-        lines += [f"  {row.backend:12} {row.verdict:9} {row.sentence}" for row in self.candidates]
+        width = max([12, *(len(row.backend) for row in self.candidates)])
+        lines += [f"  {row.backend:{width}} {row.verdict:9} {row.sentence}" for row in self.candidates]
         return "\n".join(lines)
 
 

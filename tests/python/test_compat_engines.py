@@ -104,8 +104,12 @@ def test_without_the_library_the_refusal_says_so():
         pytest.skip("sgl_kernel is here")
     sgl_kernel.ORIGINALS.clear()
     a, b, scale_a, scale_b = product(4, 16, 32)
-    with pytest.raises(RuntimeError, match="outside fp8route's contract, and sgl_kernel"):
+    with pytest.raises(RuntimeError, match=r"scale_a has shape \[2, 1\], a .*; and sgl_kernel"):
         sgl_kernel.fp8_scaled_mm(a, b, scale_a[:2], scale_b, torch.bfloat16)
+    if "flashinfer" not in sys.modules:
+        flashinfer.ORIGINALS.clear()
+        with pytest.raises(RuntimeError, match=r"a has shape \[4, 32\]: it must have 3 dimensions; and flashinfer"):
+            flashinfer.bmm_fp8(a, b, scale_a[:1], scale_b[:1], torch.bfloat16)
     with pytest.raises(ImportError):
         fp8route.install("sgl_kernel")
     assert fp8route.installed() == []

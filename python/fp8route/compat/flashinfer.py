@@ -43,14 +43,23 @@ def _covers(A, B, A_scale, B_scale, dtype, out):
     return out is None or out.dtype is dtype
 
 
+def _refusal(A, B, A_scale, B_scale, dtype, out):
+    """What fp8route says of operands that it does not take."""
+    try:
+        ft.bmm(A, B, A_scale, B_scale, None, dtype, out=out)
+    except RuntimeError as error:
+        return str(error)
+    return "these shapes or types are outside fp8route's contract"
+
+
 def bmm_fp8(A, B, A_scale, B_scale, dtype, out=None, backend="auto"):
     """A [b, m, k] times B [b, k, n], with A_scale and B_scale of one element (or fp8route.torch.bmm's other shapes)."""
     if not _covers(A, B, A_scale, B_scale, dtype, out):
         _count(False)
         original = original_of("flashinfer", ORIGINALS, "bmm_fp8")
         if original is None:
-            raise RuntimeError("bmm_fp8: these shapes or types are outside fp8route's contract, and flashinfer, which might "
-                               "take them, cannot be imported")
+            raise RuntimeError(f"bmm_fp8: {_refusal(A, B, A_scale, B_scale, dtype, out)}; and flashinfer, which might take them, "
+                               "cannot be imported")
         return original(A, B, A_scale, B_scale, dtype, out, backend)
     row = row_of(backend, A.device)
     _count(True)

@@ -26,7 +26,7 @@ def _hand_over(name, why, *arguments):
     _count(name, False)
     original = original_of("sgl_kernel", ORIGINALS, name)
     if original is None:
-        raise RuntimeError(f"{name}: {why}, and sgl_kernel, which might take it, cannot be imported")
+        raise RuntimeError(f"{name}: {why}; and sgl_kernel, which might take it, cannot be imported")
     return original(*arguments)
 
 
@@ -39,11 +39,12 @@ def _line(tensor, count_wanted):
 
 def fp8_scaled_mm(mat_a, mat_b, scales_a, scales_b, out_dtype, bias=None):
     """mat_a [M, K], mat_b [K, N] e4m3; scales_a of M elements (or one), scales_b of N (or one); bias of N."""
+    why = "these shapes or types are outside fp8route's contract"
     if mat_a.dim() == 2 and not _is_compiling():
         try:  # the operator judges; what it refuses may still be in another shape, or the original's
             result = _operator(mat_a, mat_b, scales_a, scales_b, bias, out_dtype)
-        except RuntimeError:
-            pass
+        except RuntimeError as error:
+            why = str(error)
         else:
             count("sgl_kernel.fp8_scaled_mm", True)
             return result
@@ -57,8 +58,7 @@ def fp8_scaled_mm(mat_a, mat_b, scales_a, scales_b, out_dtype, bias=None):
     if (line_a is None or line_b is None or (bias is not None and added is None)
             or mat_a.dtype not in (torch.float8_e4m3fn, torch.float8_e5m2) or mat_b.dtype is not torch.float8_e4m3fn
             or mat_a.shape[1] != mat_b.shape[0] or out_dtype not in _WIDE):
-        return _hand_over("fp8_scaled_mm", "these shapes or types are outside fp8route's contract",
-                          mat_a, mat_b, scales_a, scales_b, out_dtype, bias)
+        return _hand_over("fp8_scaled_mm", why, mat_a, mat_b, scales_a, scales_b, out_dtype, bias)
     _count("fp8_scaled_mm", True)
     return ft.scaled_mm(mat_a, mat_b, line_a, line_b, added, out_dtype)
 
