@@ -8,12 +8,14 @@ import ctypes as c
 import dataclasses
 import re
 import sys
+import threading
 import traceback
 
 from . import _context
 from . import _library as L
 
 _ABI = 1
+_NESTED_MOST = 4  # runs of a callable inside its own
 _OTHER = 25  # FP8R_REASON_OTHER: a reason in the backend's own words
 DTYPE_NAMES = ("none", "e4m3", "e5m2", "bf16", "fp16", "fp32")
 SCALE_NAMES = ("none", "tensor", "batch", "row")
@@ -87,11 +89,12 @@ class _Registered:
     def __init__(self, name, function, supports, description, rev, priority, devices):
         self.name, self.function, self.supports = name, function, supports
         self.sentences = {}  # reasons in C's hands
+        self.here = threading.local()  # what this thread is in the middle of
         windows = [_Capability(kind=L.CPU) if device == "cpu" else _Capability(kind=L.CUDA, arch_min=10, arch_max=9999)
                    for device in devices]
         self.windows = (_Capability * len(windows))(*windows)
         self.configs = (c.c_char_p * 2)(b"call", None)
-        self.texts = [name.encode(), description.encode(), rev.encode()]
+        self.texts = [name.encode(), description.encode(), str(rev).encode()]
         self.callbacks = (_SUPPORTS(self._supports), _PICK(lambda *_: 0), _PREPARE(self._prepare), _RUN(self._run),
                           _DESTROY(lambda *_: None))
         self.struct = _Backend(abi_version=_ABI, priority=priority, struct_size=c.sizeof(_Backend), name=self.texts[0],
@@ -105,16 +108,21 @@ class _Registered:
         return False
 
     def _supports(self, _, facts, problem, config, reason):
+        if getattr(self.here, "is_asked", False):
+            return self._refuse(reason, "its supports asks what it supports")
         try:
+            self.here.is_asked = True
             described = _describe(facts.contents, problem.contents)
             if described.a in ("bf16", "fp16"):
                 return self._refuse(reason, f"takes fp8 operands only; a is {described.a}")
             answer = self.supports(described) if self.supports else True
-            if answer is True:
+            if answer and not isinstance(answer, str):
                 return True
-            return self._refuse(reason, answer if isinstance(answer, str) else "does not take this problem")
-        except Exception as error:  # nothing may unwind into C
+            return self._refuse(reason, answer or "does not take this problem")
+        except BaseException as error:  # nothing may unwind into C
             return self._refuse(reason, f"its supports raised {type(error).__name__}: {error}")
+        finally:
+            self.here.is_asked = False
 
     def _prepare(self, _, services, facts, problem, config, state):
         device = facts.contents
@@ -122,18 +130,25 @@ class _Registered:
         return L.OK
 
     def _run(self, _, services, state, problem, config, pointers, workspace, workspace_bytes, stream):
+        depth = getattr(self.here, "depth", 0)
         try:
+            self.here.depth = depth + 1
+            if depth == _NESTED_MOST:  # before the interpreter's own limit, which C would not hear of
+                raise RecursionError(f"{self.name} asks for products that come back to it")
             from . import _pointers
             device = ("cpu",) if state == 1 else ("cuda", state - 2)
             _pointers.call(self.function, device, problem.contents, pointers.contents, stream)
             return L.OK
-        except Exception:
+        except BaseException:  # KeyboardInterrupt, too: it must not pass for a success
             print(f"fp8route: backend {self.name} raised:", file=sys.stderr)
             traceback.print_exc()
             return L.DEVICE
+        finally:
+            self.here.depth = depth
 
 
 _registered = {}
+_lock = threading.Lock()
 
 
 def _describe(facts, problem):
@@ -156,21 +171,23 @@ def register_backend(name, fn, supports=None, *, description=None, rev="1", prio
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise ValueError(f"name is {name!r}: it must be of small letters, digits and _, and begin with a letter")
-    if name in _registered:
-        raise ValueError(f"name is {name!r}: a backend of that name is registered already")
     if not callable(fn) or not (supports is None or callable(supports)):
         raise TypeError("fn and supports must be functions, supports may be None")
     if not devices or any(device not in ("cpu", "cuda") for device in devices):
         raise ValueError(f"devices is {devices!r}: it must hold cpu, cuda or both")
     made = _Registered(name, fn, supports, description or f"Python callable {getattr(fn, '__name__', name)}", rev, priority,
                        tuple(devices))
-    _set({**_registered, name: made})
+    with _lock:
+        if name in _registered:
+            raise ValueError(f"name is {name!r}: a backend of that name is registered already")
+        _set({**_registered, name: made})
 
 
 def unregister_backend(name):
-    if name not in _registered:
-        raise ValueError(f"name is {name!r}: no backend of that name is registered")
-    _set({key: value for key, value in _registered.items() if key != name})
+    with _lock:
+        if name not in _registered:
+            raise ValueError(f"name is {name!r}: no backend of that name is registered")
+        _set({key: value for key, value in _registered.items() if key != name})
 
 
 _kept = []  # C may still hold what was unregistered

@@ -126,6 +126,12 @@ def current():
         return list(_contexts.values())
 
 
+def every():
+    """Those in use, and those that others have taken the place of."""
+    with _lock:
+        return [*_retired, *_contexts.values()]
+
+
 def close(addresses):
     """Ends contexts that others have taken the place of. No call may be under way in them."""
     named = sys.modules.get(f"{__package__}._named")

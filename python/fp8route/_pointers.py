@@ -66,5 +66,8 @@ def call(function, device, problem, pointers, stream):
         bias = bias[0] if bias is not None and bias.dim() == 2 else bias
         result = function(a, b, scale_a, scale_b, bias, out)
         if result is not None and result is not out:
+            if getattr(result, "shape", None) != out.shape:  # copy_ would spread it
+                raise RuntimeError(f"the callable returned {getattr(result, 'shape', result)!r}: it must be a tensor of out's "
+                                   f"shape, {list(out.shape)}, or None")
             out.copy_(result)
 

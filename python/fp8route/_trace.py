@@ -18,16 +18,16 @@ def trace(path):
     """
     # The library only warns of a file that it cannot write. Without waiting for a reader, should it be a pipe.
     os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, 0o666))
-    before = os.environ.get("FP8ROUTE_TRACE")
+    before, untraced = os.environ.get("FP8ROUTE_TRACE"), _context.every()
     os.environ["FP8ROUTE_TRACE"] = os.fspath(path)
     try:
         _context.renew()
         yield
     finally:
         _restore(before)
-        traced = _context.current()
         _context.renew()
-        _context.close(traced)
+        current = _context.current()
+        _context.close([each for each in _context.every() if each not in untraced and each not in current])
 
 
 def _restore(value):

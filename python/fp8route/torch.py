@@ -76,7 +76,9 @@ def run_on(backend, a, b, scale_a=None, scale_b=None, bias=None, out_dtype=None,
     return out
 
 
-def _check_out(out, out_dtype):
+def _check_out(out, out_dtype=None):
+    if not torch.compiler.is_compiling() and out.is_neg():  # torch's own fallback takes it for a result that is returned
+        raise RuntimeError("out is a negated view: its elements are not what its memory holds; give a copy")
     if out_dtype is not None and out.dtype != out_dtype:
         raise RuntimeError(f"out is {out.dtype}, out_dtype {out_dtype}: they must be equal, or out_dtype not given")
 
@@ -107,20 +109,22 @@ def quantize(x, scaling="row", scale=None, out=None):
     if scale is not None:
         if out is None:
             return _quantize_given(x, scale), scale
-        _quantize_given_out(x, scale, out=out)
+        quantize_into(x, out, scale, True)
         return out, scale
     if out is None:
         return _quantize(x, _GROUPS[scaling])
     scale = _operators._new_scale(x, _GROUPS[scaling])
-    _quantize_out(x, out=out, scale=scale)
+    quantize_into(x, out, scale)
     return out, scale
 
 
 def quantize_into(x, out, scale, is_given=False):
     """quantize into tensors of the caller's: out of x's shape, scale of one element, one a row or one a column."""
+    _check_out(out)
     if is_given:
         _quantize_given_out(x, scale, out=out)
     else:
+        _check_out(scale)
         _quantize_out(x, out=out, scale=scale)
 
 
@@ -171,10 +175,11 @@ class Linear(torch.nn.Module):
 
 def quantize_linears(module, select=lambda name, layer: True):
     """Replaces the torch.nn.Linear layers below a module that select(name, layer) names; how many."""
-    count = 0
-    for name, layer in list(module.named_modules()):
-        if type(layer) is torch.nn.Linear and name and select(name, layer):
+    made = {}  # a layer in two places stays one
+    for name, layer in list(module.named_modules(remove_duplicate=False)):
+        if type(layer) is torch.nn.Linear and name and (layer in made or select(name, layer)):
             parent, _, leaf = name.rpartition(".")
-            setattr(module.get_submodule(parent), leaf, Linear.from_float(layer))
-            count += 1
-    return count
+            if layer not in made:
+                made[layer] = Linear.from_float(layer)
+            setattr(module.get_submodule(parent), leaf, made[layer])
+    return len(made)

@@ -16,6 +16,9 @@ enum { FIRST_PLANNED_M = 1024 };
 /* A bit of the key's flags that no problem has: the family's plan for streams that are capturing. */
 static const uint32_t for_capture = 1u << 31;
 
+/* The cache that this thread plans for: a backend that asks it for a product meanwhile would wait for itself. */
+static _Thread_local const struct fp8r_cache *planning;
+
 /* What may differ between calls that share a plan is taken out. Whether a batch stride is 0 stays in. */
 static void family_key(const fp8r_problem *problem, bool is_capturing, fp8r_problem *key)
 {
@@ -119,8 +122,14 @@ fp8r_status fp8r_cache_find(struct fp8r_context *context, const fp8r_problem *pr
     *plan = look(&context->cache, &key, problem->m);
     if (*plan)
         return FP8R_OK;
+    const struct fp8r_cache *outer = planning;
+    if (outer == &context->cache)
+        return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT,
+                         "a backend asks for a product while it is asked whether and how it takes one");
     fp8r_lock_take(&context->cache.lock);
+    planning = &context->cache;
     fp8r_status status = plan_family(context, problem, &key, plan, owned);
+    planning = outer;
     fp8r_lock_give(&context->cache.lock);
     return status;
 }

@@ -12,6 +12,7 @@ import threading
 TARGETS = ("torch", "sgl_kernel", "flashinfer")
 
 _lock = threading.Lock()
+_places_lock = threading.RLock()  # of install and uninstall: one at a time
 _counts = []  # of every thread: {name: [routed, original]}
 _installed = {}  # of a target: (holder, name, original) of each place
 
@@ -29,9 +30,10 @@ _local = _Local()
 def count(name, is_routed):
     """Counts in the thread's own table: no lock."""
     counts = _local.counts
-    if name not in counts:
-        counts[name] = [0, 0]
-    counts[name][0 if is_routed else 1] += 1
+    pair = counts.get(name)
+    if pair is None:  # `pair` stays ours where a reset takes it out of the table meanwhile
+        pair = counts[name] = [0, 0]
+    pair[0 if is_routed else 1] += 1
 
 
 def stats(reset=False):
@@ -62,14 +64,13 @@ class Installation:
             uninstall(self._target)
 
 
-def _places(original, library, name):
-    """The library's own attribute, and every other module that imported the function by name."""
-    yield library, name
+def _holders(function):
+    """Every module, and the name by which it holds the function."""
     for module in list(sys.modules.values()):
-        if module is None or module is library or getattr(module, "__name__", "").startswith("fp8route"):
+        if module is None or getattr(module, "__name__", "").startswith("fp8route"):
             continue
         try:
-            names = [key for key, value in list(vars(module).items()) if value is original]
+            names = [key for key, value in list(vars(module).items()) if value is function]
         except TypeError:  # no dictionary
             continue
         for key in names:
@@ -84,9 +85,14 @@ def _check(target):
 def install(target):
     """Puts the drop-ins in the library's place. Raises ImportError where that library is not here."""
     _check(target)
-    with _lock:
+    with _places_lock:
         if target in _installed:
             return Installation(target, False)
+        _installed[target] = _replace(target)
+    return Installation(target, True)
+
+
+def _replace(target):
     dropin = importlib.import_module(f"fp8route.compat.{target}")
     library = importlib.import_module(target)
     replaced = []
@@ -95,26 +101,24 @@ def install(target):
         if original is None:
             continue
         dropin.ORIGINALS[name] = original
-        for holder, key in list(_places(original, library, name)):
+        for holder, key in [(library, name), *_holders(original)]:
             setattr(holder, key, getattr(dropin, name))
             replaced.append((holder, key, original))
-    with _lock:
-        _installed[target] = replaced
-    return Installation(target, True)
+    return replaced
 
 
 def uninstall(target=None):
     """Restores one library's functions, or all."""
     if target is not None:
         _check(target)
-    with _lock:
-        replaced = [place for name in ([target] if target else list(_installed)) for place in _installed.pop(name, [])]
-    for holder, key, original in replaced:
-        setattr(holder, key, original)
+    with _places_lock:
+        for name in [target] if target else list(_installed):
+            for holder, key, original in _installed.pop(name, []):
+                setattr(holder, key, original)
 
 
 def installed():
-    with _lock:
+    with _places_lock:
         return sorted(_installed)
 
 

@@ -58,7 +58,7 @@ struct Product {
         }
         if (status == FP8R_ERROR_UNSUPPORTED) {
             a = packed_copy(a);
-            if (scale_a)
+            if (scale_a && array_of(scale_a).rank <= kRankMost) // the library has not seen it yet
                 scale_a = packed_copy(scale_a);
             fp8r_arrays given = arrays();
             status = fp8r_matmul_from_arrays(&given, matmul);
@@ -195,6 +195,9 @@ struct Conversion {
         }
         check_status(status);
         check_status(fp8r_quantize(context_of(place), &in_matrix, &out_matrix, &scale_matrix, scaling, stream_of(place)));
+        bool is_empty = in_matrix.batch == 0 || in_matrix.rows == 0 || in_matrix.cols == 0;
+        if (scaling == FP8R_SCALING_COMPUTE && is_empty)
+            fill_with_one(scale); // the library touches nothing where there is nothing
     }
 
     fp8r_status read(int32_t scaling, fp8r_matrix *in_matrix, fp8r_matrix *out_matrix, fp8r_matrix *scale_matrix) const
@@ -204,8 +207,18 @@ struct Conversion {
                                          scale_matrix);
     }
 
+    // Before anything is made in its shape: a rank that the library refuses. No other is larger than make_packed takes.
+    void check_rank() const
+    {
+        fp8r_array like = array_of(x);
+        fp8r_matrix matrix;
+        if (like.rank > kRankMost)
+            check_status(fp8r_quantize_from_arrays(&like, &like, &like, 0, &matrix, &matrix, &matrix));
+    }
+
     void make_out()
     {
+        check_rank();
         fp8r_array like = array_of(x);
         out = make_packed(like.extents, like.rank, dtypes[FP8R_DTYPE_E4M3], place_of(x));
     }

@@ -134,6 +134,7 @@ fp8r_array array_of(const Tensor &tensor)
     return array;
 }
 
+// rank: kRankMost at most, which the caller has seen to.
 Tensor make_packed(const int64_t *extents, int rank, int32_t torch_type, const Place &place)
 {
     int64_t strides[kRankMost], step = 1;
@@ -184,6 +185,15 @@ Tensor packed_copy(const Tensor &tensor)
     Tensor copy = make_packed(array.extents, array.rank, type, place_of(tensor));
     check(torch.copy_(copy.get(), tensor.get(), 1), "copy a tensor");
     return copy;
+}
+
+void fill_with_one(const Tensor &scale)
+{
+    Tensor one = make_packed(nullptr, 0, dtypes[FP8R_DTYPE_FP32], Place{type_cpu, 0});
+    void *data;
+    check(torch.get_data_ptr(one.get(), &data), "tell an address");
+    *static_cast<float *>(data) = 1.0f;
+    check(torch.copy_(scale.get(), one.get(), 0), "fill a scale");
 }
 
 } // namespace
