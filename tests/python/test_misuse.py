@@ -15,6 +15,8 @@ import fp8route
 import fp8route.torch as ft
 from fp8route import _named
 from fp8route.compat import count
+from fp8route.compat import sgl_kernel
+from fp8route.compat import torch as torch_dropin
 from operands import product
 from test_backends import backend, plain  # noqa: F401 -- a fixture
 
@@ -193,3 +195,21 @@ def test_a_layer_in_two_places_is_replaced_in_both():
     model = torch.nn.Sequential(layer, torch.nn.ReLU(), layer)
     assert ft.quantize_linears(model) == 1
     assert isinstance(model[0], ft.Linear) and model[0] is model[2]
+
+
+@pytest.mark.parametrize("keywords", ({"scale_a": None}, {"scale_b": None}, {"scale_result": torch.ones(3)},
+                                      {"scale_result": torch.ones((), dtype=torch.bfloat16)}))
+def test_what_torch_refuses_the_drop_in_does_not_guess(keywords):
+    a, b, scale_a, scale_b = product(16, 32, 32, rows=False)
+    given = {"scale_a": scale_a, "scale_b": scale_b, "out_dtype": torch.bfloat16, **keywords}
+    with pytest.raises((TypeError, RuntimeError)) as expected:
+        torch._scaled_mm(a, b, **given)
+    with pytest.raises(expected.type):
+        torch_dropin._scaled_mm(a, b, **given)
+
+
+def test_a_scale_that_sgl_kernel_needs_is_not_left_out():
+    a, b, scale_a, scale_b = product(16, 32, 32)
+    for missing in ((None, scale_b, torch.bfloat16), (scale_a, None, torch.bfloat16), (scale_a, scale_b, None)):
+        with pytest.raises(RuntimeError, match="a scale is missing, or out_dtype"):
+            sgl_kernel.fp8_scaled_mm(a, b, *missing)

@@ -40,6 +40,9 @@ def _line(tensor, count_wanted):
 def fp8_scaled_mm(mat_a, mat_b, scales_a, scales_b, out_dtype, bias=None):
     """mat_a [M, K], mat_b [K, N] e4m3; scales_a of M elements (or one), scales_b of N (or one); bias of N."""
     why = "these shapes or types are outside fp8route's contract"
+    if scales_a is None or scales_b is None or out_dtype not in _WIDE:
+        return _hand_over("fp8_scaled_mm", "a scale is missing, or out_dtype is none of fp8route's",
+                          mat_a, mat_b, scales_a, scales_b, out_dtype, bias)
     if mat_a.dim() == 2 and not _is_compiling():
         try:  # the operator judges; what it refuses may still be in another shape, or the original's
             result = _operator(mat_a, mat_b, scales_a, scales_b, bias, out_dtype)
@@ -57,7 +60,7 @@ def fp8_scaled_mm(mat_a, mat_b, scales_a, scales_b, out_dtype, bias=None):
     added = None if bias is None else _line(bias, n)
     if (line_a is None or line_b is None or (bias is not None and added is None)
             or mat_a.dtype not in (torch.float8_e4m3fn, torch.float8_e5m2) or mat_b.dtype is not torch.float8_e4m3fn
-            or mat_a.shape[1] != mat_b.shape[0] or out_dtype not in _WIDE):
+            or mat_a.shape[1] != mat_b.shape[0]):
         return _hand_over("fp8_scaled_mm", why, mat_a, mat_b, scales_a, scales_b, out_dtype, bias)
     _count("fp8_scaled_mm", True)
     return ft.scaled_mm(mat_a, mat_b, line_a, line_b, added, out_dtype)

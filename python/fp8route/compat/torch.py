@@ -22,8 +22,14 @@ _FP8 = (torch.float8_e4m3fn, torch.float8_e5m2)
 
 def _is_scale(scale, rows, cols, device):
     """One element, or one a row (rows x 1) or column (1 x cols)."""
-    return scale.dtype is torch.float32 and scale.device == device and (scale.numel() == 1 or (
+    return isinstance(scale, torch.Tensor) and scale.dtype is torch.float32 and scale.device == device and (scale.numel() == 1 or (
         scale.dim() == 2 and scale.shape[0] == rows and scale.shape[1] == cols and scale.is_contiguous()))
+
+
+def _is_factor(scale_result):
+    """What torch takes and, where the result is wide, leaves unused."""
+    return scale_result is None or (isinstance(scale_result, torch.Tensor) and scale_result.dtype is torch.float32
+                                    and scale_result.numel() == 1)
 
 
 def _covers(a, b, scale_a, scale_b, bias, out_dtype, out):
@@ -53,7 +59,8 @@ def _original(name):
 
 def _scaled_mm(self, mat2, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None, use_fast_accum=False, *, out=None):
     """As torch._scaled_mm. Without fast accumulation partial sums are promoted to fp32 regularly."""
-    if out is None and out_dtype in _WIDE and mat2.dtype is torch.float8_e4m3fn and self.dim() == 2 and not _is_compiling():
+    is_plain = out is None and scale_result is None and scale_a is not None and scale_b is not None
+    if is_plain and out_dtype in _WIDE and mat2.dtype is torch.float8_e4m3fn and self.dim() == 2 and not _is_compiling():
         if _carveout() is None:
             try:  # the operator judges; what it refuses may still be torch's
                 result = _operator(self, mat2, scale_a, scale_b, bias, out_dtype, not use_fast_accum)
@@ -63,7 +70,7 @@ def _scaled_mm(self, mat2, scale_a, scale_b, bias=None, scale_result=None, out_d
                 count("torch._scaled_mm", True)
                 return result
     wanted = out_dtype if out_dtype is not None else out.dtype if out is not None else self.dtype
-    if _covers(self, mat2, scale_a, scale_b, bias, wanted, out):
+    if _covers(self, mat2, scale_a, scale_b, bias, wanted, out) and _is_factor(scale_result):
         _count("torch._scaled_mm", True)
         return ft.scaled_mm(self, mat2, scale_a, scale_b, bias, None if out is not None else wanted,
                             not use_fast_accum, out=out)
