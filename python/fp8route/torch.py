@@ -50,8 +50,9 @@ def scaled_mm(a, b, scale_a=None, scale_b=None, bias=None, out_dtype=None, preci
     if out is None:
         return _scaled_mm(a, b, scale_a, scale_b, bias, out_dtype, precise, invariant, static_weights)
     _check_out(out, out_dtype)
-    _scaled_mm_out(a, b, scale_a, scale_b, bias, precise, invariant, static_weights, out=out)
-    return out
+    place = _place(out)
+    _scaled_mm_out(a, b, scale_a, scale_b, bias, precise, invariant, static_weights, out=place)
+    return _settled(out, place)
 
 
 def bmm(a, b, scale_a=None, scale_b=None, bias=None, out_dtype=None, precise=False, invariant=False, static_weights=False,
@@ -60,8 +61,9 @@ def bmm(a, b, scale_a=None, scale_b=None, bias=None, out_dtype=None, precise=Fal
     if out is None:
         return _bmm(a, b, scale_a, scale_b, bias, out_dtype, precise, invariant, static_weights)
     _check_out(out, out_dtype)
-    _bmm_out(a, b, scale_a, scale_b, bias, precise, invariant, static_weights, out=out)
-    return out
+    place = _place(out)
+    _bmm_out(a, b, scale_a, scale_b, bias, precise, invariant, static_weights, out=place)
+    return _settled(out, place)
 
 
 def run_on(backend, a, b, scale_a=None, scale_b=None, bias=None, out_dtype=None, precise=False, invariant=False,
@@ -72,8 +74,9 @@ def run_on(backend, a, b, scale_a=None, scale_b=None, bias=None, out_dtype=None,
         return _run_on(backend, form, a, b, scale_a, scale_b, bias, out_dtype or torch.bfloat16, precise, invariant,
                        static_weights)
     _check_out(out, out_dtype)
-    _run_on_out(backend, form, a, b, scale_a, scale_b, bias, precise, invariant, static_weights, out=out)
-    return out
+    place = _place(out)
+    _run_on_out(backend, form, a, b, scale_a, scale_b, bias, precise, invariant, static_weights, out=place)
+    return _settled(out, place)
 
 
 def _check_out(out, out_dtype=None):
@@ -81,6 +84,19 @@ def _check_out(out, out_dtype=None):
         raise RuntimeError("out is a negated view: its elements are not what its memory holds; give a copy")
     if out_dtype is not None and out.dtype != out_dtype:
         raise RuntimeError(f"out is {out.dtype}, out_dtype {out_dtype}: they must be equal, or out_dtype not given")
+
+
+def _place(out):
+    """Where an operator writes: under torch.compile, which hands no operator an `out` with gaps, a packed tensor."""
+    if not torch.compiler.is_compiling() or out.is_contiguous():
+        return out
+    return torch.empty(out.shape, dtype=out.dtype, device=out.device)
+
+
+def _settled(out, place):
+    if place is not out:
+        out.copy_(place)
+    return out
 
 
 def linear(x, weight, weight_scale=None, bias=None, x_scale=None, out_dtype=None, precise=False, invariant=False,
@@ -121,11 +137,13 @@ def quantize(x, scaling="row", scale=None, out=None):
 def quantize_into(x, out, scale, is_given=False):
     """quantize into tensors of the caller's: out of x's shape, scale of one element, one a row or one a column."""
     _check_out(out)
+    place = _place(out)
     if is_given:
-        _quantize_given_out(x, scale, out=out)
+        _quantize_given_out(x, scale, out=place)
     else:
         _check_out(scale)
-        _quantize_out(x, out=out, scale=scale)
+        _quantize_out(x, out=place, scale=scale)
+    _settled(out, place)
 
 
 def explain(a, b, scale_a=None, scale_b=None, bias=None, out_dtype=torch.bfloat16, precise=False, invariant=False,

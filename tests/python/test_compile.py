@@ -109,6 +109,27 @@ def test_results_written_in_place_are_seen(device):
     assert torch.equal(twice, out * 2)
 
 
+def test_results_written_into_slices_are_seen(device):
+    a, b, scale_a, scale_b = product(5, 24, 32, device=device)
+
+    def function(out, codes, scale):
+        ft.quantize_into(scale_b.expand(5, 24) * 3, codes[:, 8:32], scale)
+        ft.scaled_mm(a, b, scale_a, scale_b, out=out[:, 8:32])
+        ft.bmm(a[None], b[None], out=out[None, :, 32:56])
+        return ft.run_on("reference", a, b, out=out[:, 56:]) * 2
+
+    def places():
+        return (torch.zeros(5, 80, device=device), torch.zeros(5, 40, device=device).to(torch.float8_e4m3fn),
+                torch.zeros(5, 1, device=device))
+
+    torch._dynamo.reset()
+    expected, found = places(), places()
+    twice = function(*expected)
+    assert torch.equal(torch.compile(function, fullgraph=True)(*found), twice)
+    for one, other in zip(expected, found):
+        assert torch.equal(one.float(), other.float())
+
+
 def test_a_layer_of_three_dimensions(device):
     layer = ft.Linear.from_float(torch.nn.Linear(64, 48)).to(device)
     torch._dynamo.reset()

@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 
 import fp8route
 import fp8route.torch as ft
-from fp8route import _named
+from fp8route import _named, compat
 from fp8route.compat import count
 from fp8route.compat import sgl_kernel
 from fp8route.compat import torch as torch_dropin
@@ -143,6 +143,17 @@ def test_counts_survive_a_reset(often):
     together(4, work)
     fp8route.stats(reset=True)
     assert not failures
+
+
+def test_counts_outlive_their_threads():
+    fp8route.stats(reset=True)
+    before = len(compat._counts)
+    for _ in range(20):
+        together(4, lambda i: count("test", i % 2 == 0))
+    gc.collect()
+    assert len(compat._counts) <= before + 1
+    assert fp8route.stats(reset=True) == {"test": {"routed": 40, "original": 40}}
+    assert fp8route.stats() == {}
 
 
 def test_installs_at_once_keep_the_original(often):

@@ -11,17 +11,35 @@ import threading
 
 TARGETS = ("torch", "sgl_kernel", "flashinfer")
 
-_lock = threading.Lock()
+_lock = threading.RLock()  # a thread's table may end while its own thread adds up
 _places_lock = threading.RLock()  # of install and uninstall: one at a time
-_counts = []  # of every thread: {name: [routed, original]}
+_counts = {}  # of every live thread, and under None of those that ended: {name: [routed, original]}
 _installed = {}  # of a target: (holder, name, original) of each place
+
+
+def _add(totals, counts):
+    for name, pair in list(counts.items()):
+        total = totals.setdefault(name, [0, 0])
+        total[0] += pair[0]
+        total[1] += pair[1]
+
+
+class _Ender:
+    """Lies in a thread's own storage: when that goes, its counts are added to those of the threads before."""
+
+    def __init__(self, counts):
+        with _lock:
+            _counts[id(self)] = counts
+
+    def __del__(self, _counts=_counts, _lock=_lock, _add=_add):
+        with _lock:
+            _add(_counts.setdefault(None, {}), _counts.pop(id(self), {}))
 
 
 class _Local(threading.local):
     def __init__(self):
         self.counts = {}
-        with _lock:
-            _counts.append(self.counts)
+        self.ender = _Ender(self.counts)
 
 
 _local = _Local()
@@ -40,14 +58,11 @@ def stats(reset=False):
     """Calls of each drop-in so far: {"torch._scaled_mm": {"routed": 12, "original": 1}}. What was compiled is not counted."""
     totals = {}
     with _lock:
-        for counts in _counts:
-            for name, pair in list(counts.items()):
-                total = totals.setdefault(name, {"routed": 0, "original": 0})
-                total["routed"] += pair[0]
-                total["original"] += pair[1]
+        for counts in list(_counts.values()):
+            _add(totals, counts)
             if reset:
                 counts.clear()
-    return dict(sorted(totals.items()))
+    return {name: {"routed": pair[0], "original": pair[1]} for name, pair in sorted(totals.items())}
 
 
 class Installation:
