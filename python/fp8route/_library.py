@@ -25,6 +25,9 @@ class Error(RuntimeError):
         super().__init__(text)
         self.status = status
 
+    def __reduce__(self):  # so that it reaches another process
+        return type(self), (self.status, str(self))
+
 
 class Matrix(c.Structure):
     _fields_ = [("data", c.c_void_p), ("dtype", c.c_int32), ("reserved", c.c_int32), ("batch", c.c_int64),

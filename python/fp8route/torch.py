@@ -198,6 +198,9 @@ def quantize_linears(module, select=lambda name, layer: True):
         if type(layer) is torch.nn.Linear and name and (layer in made or select(name, layer)):
             parent, _, leaf = name.rpartition(".")
             if layer not in made:
-                made[layer] = Linear.from_float(layer)
-            setattr(module.get_submodule(parent), leaf, made[layer])
+                made[layer] = Linear.from_float(layer).train(layer.training)
+            owner = module.get_submodule(parent)
+            setattr(owner, leaf, made[layer])
+            if isinstance(owner, torch.nn.TransformerEncoderLayer):
+                owner.activation_relu_or_gelu = 0  # off with its fused path, which reads the layers' weights past them
     return len(made)

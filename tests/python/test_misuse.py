@@ -4,6 +4,7 @@ SPDX-License-Identifier: Apache-2.0
 """
 import copy
 import gc
+import pickle
 import sys
 import threading
 
@@ -224,3 +225,22 @@ def test_a_scale_that_sgl_kernel_needs_is_not_left_out():
     for missing in ((None, scale_b, torch.bfloat16), (scale_a, None, torch.bfloat16), (scale_a, scale_b, None)):
         with pytest.raises(RuntimeError, match="a scale is missing, or out_dtype"):
             sgl_kernel.fp8_scaled_mm(a, b, *missing)
+
+
+def test_errors_reach_another_process():
+    with pytest.raises(fp8route.Error) as raised:
+        fp8route.explain("1x2")
+    again = pickle.loads(pickle.dumps(raised.value))
+    assert type(again) is fp8route.Error and again.status == raised.value.status and str(again) == str(raised.value)
+
+
+@pytest.mark.parametrize("activation", ("relu", "gelu"))
+def test_a_transformer_of_torch_s_takes_the_layers(activation):
+    layer = torch.nn.TransformerEncoderLayer(64, 4, 128, activation=activation, batch_first=True)
+    model = torch.nn.TransformerEncoder(layer, 2).eval()
+    x = torch.randn(2, 5, 64)
+    with torch.inference_mode():
+        before = model(x)
+        assert ft.quantize_linears(model) == 4
+        torch.testing.assert_close(model(x), before, rtol=0.1, atol=0.2)
+    assert not any(module.training for module in model.modules())
