@@ -94,7 +94,7 @@ class _Registered:
                    for device in devices]
         self.windows = (_Capability * len(windows))(*windows)
         self.configs = (c.c_char_p * 2)(b"call", None)
-        self.texts = [name.encode(), description.encode(), str(rev).encode()]
+        self.texts = [L.text(each) for each in (name, description, str(rev))]
         self.callbacks = (_SUPPORTS(self._supports), _PICK(lambda *_: 0), _PREPARE(self._prepare), _RUN(self._run),
                           _DESTROY(lambda *_: None))
         self.struct = _Backend(abi_version=_ABI, priority=priority, struct_size=c.sizeof(_Backend), name=self.texts[0],
@@ -173,6 +173,8 @@ def register_backend(name, fn, supports=None, *, description=None, rev="1", prio
         raise ValueError(f"name is {name!r}: it must be of small letters, digits and _, and begin with a letter")
     if not callable(fn) or not (supports is None or callable(supports)):
         raise TypeError("fn and supports must be functions, supports may be None")
+    if not -2 ** 31 <= priority < 2 ** 31:
+        raise ValueError(f"priority is {priority}: it must fit 32 bits")
     if not devices or any(device not in ("cpu", "cuda") for device in devices):
         raise ValueError(f"devices is {devices!r}: it must hold cpu, cuda or both")
     made = _Registered(name, fn, supports, description or f"Python callable {getattr(fn, '__name__', name)}", rev, priority,

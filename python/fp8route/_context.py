@@ -61,7 +61,7 @@ def parse_device(device):
     name, index = getattr(device, "type", None), getattr(device, "index", None)
     if name is None:
         name, _, tail = str(device).partition(":")
-        index = int(tail) if tail.isdigit() else None if not tail else -1
+        index = int(tail) if tail.isdecimal() and len(tail) < 10 else None if not tail else -1
     if name not in ("cpu", "cuda") or (index or 0) < 0:
         raise ValueError(f"device is {device}: it must be cpu, cuda or cuda:INDEX")
     return (L.CPU, 0) if name == "cpu" else (L.CUDA, index or 0)
@@ -157,7 +157,7 @@ def routes_id(device="cpu"):
 def matmul_of(problem):
     """A product without data from text such as "8x6144x4096:bias"."""
     matmul = L.Matmul(struct_size=c.sizeof(L.Matmul))
-    L.check(L.matmul_parse(problem.encode(), c.byref(matmul)))
+    L.check(L.matmul_parse(L.text(problem), c.byref(matmul)))
     return matmul
 
 

@@ -143,6 +143,13 @@ for _name, _result, _arguments in (
     globals()[_name] = _function
 
 
+def text(value):
+    """As C takes it, which would stop at a NUL."""
+    if "\0" in value:
+        raise ValueError(f"{value[:64]!r} holds a NUL character: text must not")
+    return value.encode()
+
+
 def check(status):
     """Raises the library's own line where a call did not succeed."""
     if status != OK:

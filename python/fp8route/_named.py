@@ -24,7 +24,7 @@ class _Plan:
     def __init__(self, context, backend, matmul):
         made = c.c_void_p()
         self.address = None
-        L.check(L.plan_create(context, c.byref(matmul), backend.encode(), c.byref(made)))
+        L.check(L.plan_create(context, c.byref(matmul), L.text(backend), c.byref(made)))
         self.address = made.value
 
     def end(self):

@@ -244,3 +244,16 @@ def test_a_transformer_of_torch_s_takes_the_layers(activation):
         assert ft.quantize_linears(model) == 4
         torch.testing.assert_close(model(x), before, rtol=0.1, atol=0.2)
     assert not any(module.training for module in model.modules())
+
+
+def test_what_c_would_cut_short_is_refused():
+    a, b, _, _ = product(4, 16, 32)
+    for call in (lambda: fp8route.explain("1x2x3\0"), lambda: ft.run_on("reference\0x", a, b),
+                 lambda: fp8route.register_backend("mine", plain, rev="1\0")):
+        with pytest.raises(ValueError, match="holds a NUL"):
+            call()
+    with pytest.raises(ValueError, match="priority is 1099511627776"):
+        fp8route.register_backend("mine", plain, priority=2 ** 40)
+    for device in ("cuda:4294967296", "cuda:\u00b2"):
+        with pytest.raises(ValueError, match="it must be cpu, cuda or cuda:INDEX"):
+            fp8route.backends(device)
