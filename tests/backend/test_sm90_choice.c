@@ -10,18 +10,10 @@
 
 #include "backend/row.h"
 #include "backend/sm90/sm90.h"
+#include "support/h200.h"
 #include "support/problem_of.h"
 
 static struct fp8r_registry registry;
-
-static const fp8r_device_facts h200 = {.struct_size = sizeof h200,
-                                       .kind = FP8R_DEVICE_CUDA,
-                                       .arch = 90,
-                                       .sm_count = 132,
-                                       .driver = 13000,
-                                       .l2_bytes = 60 << 20,
-                                       .last_level_bytes = 60 << 20,
-                                       .bandwidth_gbs = 4917};
 
 static const fp8r_backend *sm90(void)
 {

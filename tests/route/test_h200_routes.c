@@ -13,16 +13,8 @@
 #include "problem/grammar.h"
 #include "route/decide.h"
 #include "route/route_file.h"
+#include "support/h200.h"
 #include "support/problem_of.h"
-
-static const fp8r_device_facts h200 = {.struct_size = sizeof h200,
-                                       .kind = FP8R_DEVICE_CUDA,
-                                       .arch = 90,
-                                       .sm_count = 132,
-                                       .driver = 13000,
-                                       .l2_bytes = 60 << 20,
-                                       .last_level_bytes = 60 << 20,
-                                       .bandwidth_gbs = 4917};
 
 static struct fp8r_registry registry;
 static struct fp8r_route_file routes;
