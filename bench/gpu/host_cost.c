@@ -10,6 +10,8 @@
 
 #include <fp8route/backend.h>
 
+#include "support/null_backend.h"
+
 #define BENCH_API __attribute__((visibility("default")))
 
 enum { CALLS = 100 };
@@ -125,40 +127,12 @@ int bench_host(fp8r_context *context, const fp8r_matmul *matmul, const fp8r_plan
 
 /* ---- The decision alone ---- */
 
-static bool supports(void *user, const fp8r_device_facts *device, const fp8r_problem *problem, int config,
-                     fp8r_reason *reason)
-{
-    (void)user, (void)device, (void)problem, (void)config, (void)reason;
-    return true;
-}
-
-static int pick(void *user, const fp8r_device_facts *device, const fp8r_problem *problem)
-{
-    (void)user, (void)device, (void)problem;
-    return 0;
-}
-
-static fp8r_status run(void *user, const fp8r_services *services, const void *state, const fp8r_problem *problem,
-                       int config, const fp8r_pointers *pointers, void *workspace, size_t workspace_bytes, void *stream)
-{
-    (void)user, (void)services, (void)state, (void)problem, (void)config, (void)pointers, (void)workspace;
-    (void)workspace_bytes, (void)stream;
-    return FP8R_OK;
-}
-
-static const char *const configs[] = {"null", NULL};
-static const fp8r_capability window = {.kind = FP8R_DEVICE_CUDA, .arch_max = 999};
-static const fp8r_backend nothing = {.abi_version = FP8R_BACKEND_ABI, .priority = 99, .struct_size = sizeof nothing,
-                                     .name = "null", .description = "launches nothing", .rev = "1",
-                                     .capabilities = &window, .capability_count = 1, .configs = configs,
-                                     .supports = supports, .pick = pick, .run = run};
-
 /* ns a whole routed call of a known problem on a GPU, validation and the device's guard included, launch excluded; one a
  * round. 0 where all went well. */
 int bench_decision(const fp8r_matmul *matmul, int rounds, double *ns)
 {
     enum { MANY = 20000 };
-    static const fp8r_backend *const backends[] = {&nothing};
+    static const fp8r_backend *const backends[] = {&null_backend};
     const fp8r_context_options options = {.struct_size = sizeof options,
                                           .flags = FP8R_NO_ENVIRONMENT | FP8R_NO_ROUTE_FILES,
                                           .backends = backends,

@@ -23,7 +23,7 @@ static fp8r_status run(void *user, const fp8r_services *services, const void *st
 }
 
 static const char *const configs[] = {"null", NULL};
-static const fp8r_capability capability = {.kind = FP8R_DEVICE_CPU};
+static const fp8r_capability capabilities[] = {{.kind = FP8R_DEVICE_CPU}, {.kind = FP8R_DEVICE_CUDA, .arch_max = 999}};
 
 const fp8r_backend null_backend = {
     .abi_version = FP8R_BACKEND_ABI,
@@ -32,8 +32,8 @@ const fp8r_backend null_backend = {
     .name = "null",
     .description = "computes nothing",
     .rev = "1",
-    .capabilities = &capability,
-    .capability_count = 1,
+    .capabilities = capabilities,
+    .capability_count = 2,
     .configs = configs,
     .supports = supports,
     .pick = pick,

@@ -1,5 +1,5 @@
-/* A backend that takes every problem and computes nothing: what is left is the cost of getting there.
- * SPDX-License-Identifier: Apache-2.0 */
+/* A backend that takes every problem, on any device, and computes nothing: what is left is the cost of
+ * getting there. SPDX-License-Identifier: Apache-2.0 */
 #ifndef TESTS_NULL_BACKEND_H
 #define TESTS_NULL_BACKEND_H
 
