@@ -4,10 +4,12 @@
 On a CPU the product is the smallest that torch takes at full speed, so that little but the call is left; on a GPU only
 queueing is timed, with products short enough that the queue never fills.
 
-Usage: bench/torch_host_cost.py [--device cpu|cuda] [--calls N] [--out FILE]     (torch; prints a table, FILE gets JSON)
+Usage: bench/torch_host_cost.py [--device cpu|cuda] [--calls N] [--rounds N] [--out FILE] [--commit NAME]
+       (torch; prints a table, FILE gets JSON)
 SPDX-License-Identifier: Apache-2.0
 """
 import argparse
+import datetime
 import json
 import pathlib
 import random
@@ -79,6 +81,7 @@ def main():
     parser.add_argument("--calls", type=int, default=500)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--out")
+    parser.add_argument("--commit", default="", help="of what is measured, for the file")
     options = parser.parse_args()
     torch.set_num_threads(1)
     table = candidates(options.device)
@@ -94,7 +97,9 @@ def main():
         print(f"{name:42} {medians[name]:8.2f} us a call, {min(times[name]):.2f} to {max(times[name]):.2f}")
     if options.out:
         record = {"schema": "fp8route.host_cost/1", "device": fp8route.device_name(options.device), "torch": torch.__version__,
-                  "fp8route": fp8route.__version__, "fast_path": not ft.fast_path(), "calls": options.calls,
+                  "fp8route": fp8route.__version__, "commit": options.commit, "command": " ".join(sys.argv),
+                  "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+                  "fast_path": not ft.fast_path(), "calls": options.calls,
                   "us": {name: {"median": medians[name], "samples": values} for name, values in times.items()}}
         pathlib.Path(options.out).write_text(json.dumps(record, indent=1) + "\n")
 

@@ -223,15 +223,88 @@ def test_capture(cuda):
     torch.testing.assert_close(out[1], plain[1], rtol=2e-2, atol=1e-2)  # maybe in another kernel: x is quantised before
 
 
-def test_another_device_than_the_current_one(cuda):
+def replayed(function):
+    """The results of a captured call, overwritten and computed again by the graph."""
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        results = function()
+    for result in results:
+        result.view(torch.uint8).fill_(0x7f)
+    graph.replay()
+    torch.cuda.synchronize()
+    return results
+
+
+def test_capture_of_what_never_ran(cuda):
+    """Nothing was planned before: the choice is then made among what needs no workspace and asks no library."""
+    ft.quantize(torch.ones(1, 16, device=cuda))  # the context is there
+    a, b, scale_a, scale_b = product(24, 528, 1040, device=cuda)
+    one, bias = scales(1, device=cuda), scales(528, device=cuda).bfloat16()
+    a3, b3 = codes(3, 5, 208, device=cuda), codes(3, 80, 208, device=cuda, seed=2).transpose(1, 2)
+    for call, wanted in (
+            (lambda: ft.scaled_mm(a, b, scale_a, scale_b, static_weights=True), (a, b, scale_a, scale_b)),
+            (lambda: ft.scaled_mm(a, b, scale_a, scale_b, bias, torch.float16, precise=True), (a, b, scale_a, scale_b, bias)),
+            (lambda: ft.scaled_mm(a, b.contiguous(), one, one), (a, b, one, one)),
+            (lambda: ft.scaled_mm(a[:, :7], b[:7], one, one, out_dtype=torch.float32), (a[:, :7], b[:7], one, one)),
+            (lambda: ft.bmm(a3, b3, one, one), (a3, b3, one, one))):
+        assert_close(replayed(lambda: [call()])[0], *expected(*wanted))
+    x, weight, weight_scale = torch.randn(6, 1040, device=cuda), b.t(), scale_b.view(-1)
+    for dtype in WIDE:
+        out = replayed(lambda: [ft.linear(x.to(dtype), weight, weight_scale, static_weights=True)])[0]
+        q, scale = ft.quantize(x.to(dtype))
+        assert_close(out, *expected(q, b, scale, scale_b))
+    for scaling in ("row", "tensor", "column"):
+        for found, wanted in zip(replayed(lambda: ft.quantize(x, scaling)), ft.quantize(x, scaling)):
+            assert torch.equal(found.view(torch.uint8), wanted.view(torch.uint8))
+
+
+@pytest.fixture
+def second(cuda):
     if torch.cuda.device_count() < 2:
         pytest.skip("one CUDA device")
-    a, b, scale_a, scale_b = product(16, 256, 512, device="cuda:1")
+    return "cuda:1"
+
+
+def test_another_device_than_the_current_one(second):
+    a, b, scale_a, scale_b = product(16, 256, 512, device=second)
     out = ft.scaled_mm(a, b, scale_a, scale_b)
     assert torch.cuda.current_device() == 0 and out.device == a.device
     assert_close(out, *expected(a, b, scale_a, scale_b))
     with pytest.raises(RuntimeError):
         ft.scaled_mm(a, b[:3], scale_a, scale_b)
+    with pytest.raises(RuntimeError, match="b is on cuda:0, a on cuda:1"):
+        ft.scaled_mm(a, b.to("cuda:0"), scale_a, scale_b)
+    assert torch.cuda.current_device() == 0
+
+
+def test_every_operator_on_another_device(second):
+    """The same bytes as on the first, from a thread of its own, too; streams and captures are the tensors' device's."""
+    from concurrent.futures import ThreadPoolExecutor
+    x, weight = torch.randn(6, 512), torch.randn(256, 512)
+
+    def work(device):
+        q, scale = ft.quantize(x.to(device).bfloat16())
+        w, s = ft.quantize(weight.to(device))
+        results = [q, scale, ft.linear(x.to(device).bfloat16(), w, s), ft.scaled_mm(q, w.t(), scale, s, static_weights=True),
+                   ft.bmm(q[None], w.t()[None]), ft.scaled_mm(q[:, :35], w.t()[:35], scale, s)]
+        torch.cuda.synchronize(device)
+        assert torch.cuda.current_device() == 0 and all(each.device == torch.device(device) for each in results)
+        return [each.cpu().view(torch.uint8) for each in results]
+
+    wanted, found = work("cuda:0"), work(second)
+    with ThreadPoolExecutor(1) as pool:
+        for one, other, third in zip(wanted, found, pool.submit(work, second).result()):
+            assert torch.equal(one, other) and torch.equal(one, third)
+    a, b, scale_a, scale_b = product(16, 256, 512, device=second)
+    plain = ft.scaled_mm(a, b, scale_a, scale_b)
+    stream = torch.cuda.Stream(second)
+    stream.wait_stream(torch.cuda.current_stream(second))
+    with torch.cuda.stream(stream):
+        beside = ft.scaled_mm(a, b, scale_a, scale_b)
+    stream.synchronize()
+    assert torch.equal(beside, plain)
+    with torch.cuda.device(second):
+        assert torch.equal(replayed(lambda: [ft.scaled_mm(a, b, scale_a, scale_b)])[0], plain)
     assert torch.cuda.current_device() == 0
 
 

@@ -52,10 +52,21 @@ def test_exceptions_are_not_failures(tmp_path):
     assert "1 passed, 0 failed, 1 skipped" in done.stdout
 
 
+def more(line):
+    """Another case, of that one line."""
+    return (f"\n    def test_float8_wrong_cpu(self):\n        {line}\n"
+            "TestFP8MatmulCPU.test_float8_wrong_cpu = TestFP8MatmulCUDA.test_float8_wrong_cpu\n")
+
+
 def test_another_failure_is_one(tmp_path):
-    done = run(tmp_path, "\n    def test_float8_wrong_cpu(self):\n        self.assertEqual(1, 2)\n"
-                         "TestFP8MatmulCPU.test_float8_wrong_cpu = TestFP8MatmulCUDA.test_float8_wrong_cpu\n")
-    assert done.returncode == 1 and "failed    test_float8_wrong_cpu: AssertionError: 1 != 2" in done.stdout
+    done = run(tmp_path, more('self.assertNotIn("fp8route", torch._scaled_mm.__module__ or "")'))
+    assert done.returncode == 1 and "failed    test_float8_wrong_cpu: AssertionError: 'fp8route'" in done.stdout
+
+
+def test_what_fails_without_fp8route_is_an_exception(tmp_path):
+    done = run(tmp_path, more("self.assertEqual(1, 2)"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "test_float8_wrong_cpu: torch's own functions fail it, too: AssertionError: 1 != 2" in done.stdout
 
 
 def test_no_such_file(tmp_path):
