@@ -90,6 +90,19 @@ static void miss_text(const struct fp8r_router *router, const struct fp8r_decisi
     }
 }
 
+/* Whose entry it is, where it is not the problem's own: " (measured as FAMILY)". */
+static void kin_text(const struct fp8r_router *router, const fp8r_problem *problem, const struct fp8r_entry *entry,
+                     char *text, size_t size)
+{
+    struct fp8r_key key;
+    char family[FP8R_FAMILY_BYTES];
+    fp8r_key_init(problem, router->mode, &key);
+    key.mode = entry->key.mode;
+    text[0] = '\0';
+    if (!fp8r_key_equal(&key, &entry->key) && fp8r_entry_family(entry, family) == FP8R_OK)
+        snprintf(text, size, " (measured as %s)", family);
+}
+
 /* "" where nothing could be measured. */
 static void tune_text(const struct fp8r_router *router, const fp8r_problem *problem,
                       const struct fp8r_candidates *candidates, char *text, size_t size)
@@ -115,7 +128,8 @@ void fp8r_decision_note(const struct fp8r_router *router, const fp8r_problem *pr
 {
     char first[384], second[448];
     if (decision->miss == FP8R_MISS_NONE && decision->source != FP8R_SOURCE_FORCED) {
-        snprintf(text, size, "from %s%s%s", file_of(router, decision->entry),
+        kin_text(router, problem, decision->entry, first, sizeof first);
+        snprintf(text, size, "from %s%s%s%s", file_of(router, decision->entry), first,
                  decision->entry->is_quick ? " (quick)" : "",
                  is_stale(router, decision) ? "; stale: the backend has changed since it was measured" : "");
         return;

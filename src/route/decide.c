@@ -138,17 +138,11 @@ static bool extrapolated(const struct view *view, const struct fp8r_segment *las
     return settle(decision, FP8R_SOURCE_EXTRAPOLATED, row, view->candidates->rows[row].config);
 }
 
-/* The entry of a way of timing; where weights are static, for want of one, that of weights that need not be: what it
- * measured runs these, too. */
 static const struct fp8r_entry *find_in_mode(const struct view *view, int mode)
 {
     struct fp8r_key key = view->key;
     key.mode = (uint8_t)mode;
-    const struct fp8r_entry *entry = fp8r_table_find(view->router->table, &key);
-    if (entry || !key.weights_static)
-        return entry;
-    key.weights_static = 0;
-    return fp8r_table_find(view->router->table, &key);
+    return fp8r_table_find_kin(view->router->table, &key);
 }
 
 /* The key's entry; for want of one, that of the other way of timing. */

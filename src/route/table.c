@@ -50,6 +50,42 @@ const struct fp8r_entry *fp8r_table_find(const struct fp8r_table *table, const s
     return at < table->count && fp8r_key_equal(&table->entries[at].key, key) ? &table->entries[at] : NULL;
 }
 
+/* What a product may ask for on top of a simpler one, dearest last. Quantising gives every row a scale. */
+enum { ASKS_STATIC = 1, ASKS_BIAS = 2, ASKS_QUANTISING = 4, ASKS_ALL = 7 };
+
+static unsigned asks_of(const struct fp8r_key *key)
+{
+    const bool is_half = key->dtype_a == FP8R_DTYPE_BF16 || key->dtype_a == FP8R_DTYPE_FP16;
+    return (key->weights_static ? ASKS_STATIC : 0u) | (key->dtype_bias != FP8R_DTYPE_NONE ? ASKS_BIAS : 0u) |
+           (is_half ? ASKS_QUANTISING : 0u);
+}
+
+static struct fp8r_key without(const struct fp8r_key *key, unsigned asks)
+{
+    struct fp8r_key less = *key;
+    if (asks & ASKS_STATIC)
+        less.weights_static = 0;
+    if (asks & ASKS_BIAS)
+        less.dtype_bias = FP8R_DTYPE_NONE;
+    if (asks & ASKS_QUANTISING) {
+        less.dtype_a = FP8R_DTYPE_E4M3;
+        less.scale_a = FP8R_SCALE_ROW;
+    }
+    return less;
+}
+
+const struct fp8r_entry *fp8r_table_find_kin(const struct fp8r_table *table, const struct fp8r_key *key)
+{
+    const struct fp8r_entry *entry = fp8r_table_find(table, key);
+    const unsigned asks = asks_of(key);
+    for (unsigned dropped = 1; !entry && dropped <= ASKS_ALL; dropped++) {
+        const struct fp8r_key less = without(key, dropped);
+        if ((dropped & asks) == dropped)
+            entry = fp8r_table_find(table, &less);
+    }
+    return entry;
+}
+
 const struct fp8r_segment *fp8r_entry_segment(const struct fp8r_entry *entry, int64_t m)
 {
     int low = 0, high = entry->segment_count;

@@ -101,8 +101,8 @@ static struct fake high, low;
 static struct fp8r_registry registry;
 static fp8r_device_facts device;
 
-/* As the exported function would put it. False where the library takes an entry of weights that need not be static for
- * ones that are: an exported function leaves that to its caller. */
+/* As the exported function would put it. False where the library takes the entry of a simpler product: an exported function
+ * leaves that to its caller. */
 static bool answer(const struct query *query, char text[ANSWER_BYTES])
 {
     const struct fp8r_router router = {.registry = &registry, .device = &device, .table = &files[query->file].table,
@@ -117,8 +117,9 @@ static bool answer(const struct query *query, char text[ANSWER_BYTES])
     if (fp8r_matmul_parse(problem, &matmul) != FP8R_OK) fail_msg("%s", fp8r_last_error());
     assert_int_equal(fp8r_product_init(&matmul, FP8R_DATA_IGNORED, &product), FP8R_OK);
     fp8r_decide(&router, &product.problem, 0, false, &candidates, &decision);
-    bool is_static = (product.problem.flags & FP8R_WEIGHTS_STATIC) != 0;
-    if (decision.entry && (decision.entry->key.weights_static != 0) != is_static) return false;
+    struct fp8r_key key;
+    fp8r_key_init(&product.problem, FP8R_MODE_EAGER, &key);
+    if (decision.entry && decision.source != FP8R_SOURCE_NEIGHBOUR && !fp8r_key_equal(&decision.entry->key, &key)) return false;
     bool is_route = decision.source == FP8R_SOURCE_ROUTE, is_known = is_route;
     is_known |= decision.source == FP8R_SOURCE_EXTRAPOLATED || decision.source == FP8R_SOURCE_NEIGHBOUR;
     count_of[!is_known ? 0 : is_route ? 1 : decision.source == FP8R_SOURCE_EXTRAPOLATED ? 2 : 3]++;
