@@ -50,8 +50,10 @@ static struct gate_routes list(const struct fp8r_route_file *file, size_t findin
                                uint64_t seed)
 {
     struct fp8r_table_report report = {.fits = true, .findings = findings, .count = finding_count};
+    const struct fp8r_tune_families all = {0};
+    const struct gate_wanted wanted = {.families = &all, .shard = 1, .shards = 1, .share = share};
     struct gate_routes routes;
-    assert_int_equal(gate_routes_init(file, &report, share, seed, &routes, &failure), FP8R_EXIT_GOOD);
+    assert_int_equal(gate_routes_init(file, &report, &wanted, seed, &routes, &failure), FP8R_EXIT_GOOD);
     return routes;
 }
 
@@ -137,6 +139,35 @@ static void draws_a_share_by_the_seed(void **state)
     one = list(&file, 0, 0, 5);
     assert_int_equal(one.count, 1);
     gate_routes_fini(&one);
+}
+
+/* Every entry is one shard's, and of families that are named no other entry's routes are listed. */
+static void divides_entries(void **state)
+{
+    (void)state;
+    struct fp8r_route_file file = make_file();
+    struct fp8r_table_report report = {.fits = true};
+    struct fp8r_tune_family named = {.key = entries[3].key};
+    const struct fp8r_tune_families all = {0}, one = {.items = &named, .count = 1};
+    struct gate_routes routes;
+    int seen[ENTRIES] = {0};
+    for (int shard = 1; shard <= 3; shard++) {
+        const struct gate_wanted wanted = {.families = &all, .shard = shard, .shards = 3, .share = 1};
+        assert_int_equal(gate_routes_init(&file, &report, &wanted, 1, &routes, &failure), FP8R_EXIT_GOOD);
+        for (size_t i = 0; i < routes.count; i++)
+            seen[routes.items[i].entry - entries]++;
+        gate_routes_fini(&routes);
+    }
+    for (int i = 0; i < ENTRIES; i++)
+        assert_int_equal(seen[i], SEGMENTS);
+    struct gate_wanted wanted = {.families = &one, .shard = 1, .shards = 1, .share = 1};
+    assert_int_equal(gate_routes_init(&file, &report, &wanted, 1, &routes, &failure), FP8R_EXIT_GOOD);
+    assert_int_equal(routes.count, SEGMENTS);
+    assert_ptr_equal(routes.items[0].entry, &entries[3]);
+    gate_routes_fini(&routes);
+    named.key.n = 7;
+    assert_int_equal(gate_routes_init(&file, &report, &wanted, 1, &routes, &failure), FP8R_EXIT_USAGE);
+    assert_non_null(strstr(failure.text, "the file has no such entry"));
 }
 
 /* Three stale routes, one that misses. Any share has the stale ones first. */
@@ -333,6 +364,7 @@ int main(void)
         cmocka_unit_test(takes_borders_and_middle),
         cmocka_unit_test(takes_the_rows_that_were_measured),  cmocka_unit_test(keeps_entries_together),
         cmocka_unit_test(draws_a_share_by_the_seed), cmocka_unit_test(takes_stale_routes_first),
+        cmocka_unit_test(divides_entries),
         cmocka_unit_test(the_worst_decides),         cmocka_unit_test(codes_take_precedence),
         cmocka_unit_test(the_worst_is_first),        cmocka_unit_test(catches_a_loss_of_ten_percent),
         cmocka_unit_test(flags_no_equal_backends),   cmocka_unit_test(seldom_flags_the_margin_itself),

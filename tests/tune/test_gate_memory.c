@@ -125,7 +125,9 @@ static int gate_once(struct fp8r_tool_error *error)
                         .margin = 0.5,
                         .progress = ignore_progress,
                         .note = ignore_note};
-    code = gate_routes_init(&file, &report, 1, 0, &routes, error);
+    const struct fp8r_tune_families families = {0};
+    const struct gate_wanted wanted = {.families = &families, .shard = 1, .shards = 1, .share = 1};
+    code = gate_routes_init(&file, &report, &wanted, 0, &routes, error);
     if (code == FP8R_EXIT_GOOD) {
         code = gate_measure(&gate, &routes, error);
         if (code == FP8R_EXIT_GOOD && allocations_left < 0)

@@ -16,11 +16,13 @@
 #include "tune/gate.h"
 #include "tune/interrupt.h"
 #include "tune/machine.h"
+#include "tune/shard.h"
 #include "tune/unseen.h"
 
 struct gate_arguments {
     struct fp8r_common common;
-    const char *budget, *samples, *markdown, *share, *margin;
+    struct fp8r_words families;
+    const char *budget, *samples, *markdown, *share, *shard, *margin;
     int64_t unseen, seed;
 };
 
@@ -34,7 +36,9 @@ struct work {
     struct fp8r_progress_line line;
     struct fp8r_gate_setting setting;
     char machine[FP8R_MACHINE_TEXT_BYTES];
-    double budget_seconds, share;
+    double budget_seconds;
+    struct fp8r_tune_families families;
+    struct gate_wanted wanted;
 };
 
 static void show_progress(void *user, const struct fp8r_progress *progress)
@@ -53,10 +57,24 @@ static void show_note(void *user, const char *line)
 
 /* ---- Opening ---- */
 
+static int read_shard(struct work *work, struct fp8r_tool_error *error)
+{
+    const struct gate_arguments *arguments = work->arguments;
+    struct fp8r_shard shard = {.index = 1, .count = 1};
+    if (arguments->shard && arguments->unseen > 0)
+        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE,
+                                   "--shard says nothing to --unseen: give each process a --seed of its own");
+    int code = arguments->shard ? fp8r_shard_here(arguments->shard, &shard, error) : FP8R_EXIT_GOOD;
+    work->wanted.shard = shard.index;
+    work->wanted.shards = shard.count;
+    return code;
+}
+
 static int read_arguments(struct work *work, struct fp8r_tool_error *error)
 {
     const struct gate_arguments *arguments = work->arguments;
-    int code = fp8r_share_parse("share", arguments->share, 0, &work->share, error);
+    int code = fp8r_share_parse("share", arguments->share, 0, &work->wanted.share, error);
+    if (code == FP8R_EXIT_GOOD) code = read_shard(work, error);
     if (code == FP8R_EXIT_GOOD)
         code = fp8r_share_parse("margin", arguments->margin, 1e-6, &work->setting.margin, error);
     if (code == FP8R_EXIT_GOOD && arguments->unseen > UNSEEN_MOST)
@@ -88,12 +106,26 @@ static int open_record(struct work *work, struct fp8r_tool_error *error)
 {
     const struct gate_arguments *arguments = work->arguments;
     struct fp8r_route_file header = {.mode = work->file.mode, .is_cold = work->file.is_cold};
+    char name[48] = "gate";
+    if (work->wanted.shards > 1)
+        snprintf(name, sizeof name, "gate-%d-of-%d", work->wanted.shard, work->wanted.shards);
     int code = arguments->samples ? fp8r_machine_header(work->session.context, header.mode, header.is_cold, &header, error)
                                   : fp8r_machine_identity(work->session.context, &header.identity, error);
     if (code == FP8R_EXIT_GOOD)
-        code = record_open(&work->record, arguments->samples, "gate", &header, work->setting.seed,
+        code = record_open(&work->record, arguments->samples, name, &header, work->setting.seed,
                            work->setting.margin, error);
     if (code == FP8R_EXIT_GOOD) record_forget(&work->record); /* of interest is how it is now */
+    return code;
+}
+
+/* Keys hold the way of timing, which the file says. */
+static int read_families(struct work *work, struct fp8r_tool_error *error)
+{
+    int code = FP8R_EXIT_GOOD;
+    work->families.mode = work->file.mode;
+    work->wanted.families = &work->families;
+    for (size_t i = 0; i < work->arguments->families.count && code == FP8R_EXIT_GOOD; i++)
+        code = fp8r_families_add(&work->families, work->arguments->families.items[i], error);
     return code;
 }
 
@@ -104,6 +136,7 @@ static int open_all(struct work *work, struct fp8r_tool_error *error)
     int code = read_arguments(work, error);
     if (code == FP8R_EXIT_GOOD)
         code = fp8r_tool_status(error, fp8r_route_file_read(work->setting.path, &work->file));
+    if (code == FP8R_EXIT_GOOD) code = read_families(work, error);
     if (code != FP8R_EXIT_GOOD) return code;
     clear_environment();
     code = fp8r_session_open(&work->arguments->common, FP8R_NO_ROUTE_FILES, &work->session, error);
@@ -188,7 +221,7 @@ static int gate_routes(struct work *work, FILE *markdown, struct fp8r_tool_error
                         .user = work};
     int code = fp8r_table_check(&work->file, gate.context, true, &report, error);
     if (code != FP8R_EXIT_GOOD) return code;
-    code = gate_routes_init(&work->file, &report, work->share, gate.seed, &routes, error);
+    code = gate_routes_init(&work->file, &report, &work->wanted, gate.seed, &routes, error);
     if (code == FP8R_EXIT_GOOD) {
         code = gate_measure(&gate, &routes, error);
         fp8r_progress_end();
@@ -253,7 +286,7 @@ static int gate_unseen(struct work *work, FILE *markdown, struct fp8r_tool_error
 
 static int run(const void *words, struct fp8r_tool_error *error)
 {
-    struct work work = {.arguments = words, .share = 1, .setting = {.margin = 0.02}};
+    struct work work = {.arguments = words, .wanted = {.share = 1}, .setting = {.margin = 0.02}};
     struct fp8r_tool_error closing = {0};
     FILE *markdown = NULL;
     fp8r_interrupt_watch();
@@ -267,6 +300,7 @@ static int run(const void *words, struct fp8r_tool_error *error)
         code = fp8r_tool_error_set(error, fp8r_exit_worse(written, closed), "%s", closing.text);
     fp8r_session_close(&work.session);
     fp8r_route_file_fini(&work.file);
+    fp8r_families_fini(&work.families);
     return code;
 }
 
@@ -275,6 +309,10 @@ static const struct fp8r_option options[] = {
      offsetof(struct gate_arguments, budget), 0},
     {"share", "SHARE", "measure only this share of the routes: stale ones first, then at random",
      FP8R_OPTION_TEXT, offsetof(struct gate_arguments, share), 0},
+    {"family", "NxK[:OPTION]", "measure the routes of these families only", FP8R_OPTION_LIST,
+     offsetof(struct gate_arguments, families), 0},
+    {"shard", "I/N|auto", "measure the routes of this share of the families, 1/N to N/N; auto: as the scheduler says",
+     FP8R_OPTION_TEXT, offsetof(struct gate_arguments, shard), 0},
     {"unseen", "N", "measure N random problems, at most 10000, instead of the routes, and what the routes lose on them",
      FP8R_OPTION_COUNT, offsetof(struct gate_arguments, unseen), 1},
     {"margin", "SHARE", "a loss of less does not count; 2% unless given", FP8R_OPTION_TEXT,
@@ -311,6 +349,7 @@ const struct fp8r_verb fp8r_verb_gate = {
                    "bad or of another machine; 75: interrupted.",
     .examples = "fp8route gate cpu.routes --budget 5m --markdown summary.md\n"
                 "fp8route gate cpu.routes --share 0.2 --seed 7\n"
+                "fp8route gate gpu.routes --family 4096x14336 --shard 1/2\n"
                 "fp8route gate cpu.routes --unseen 50 --json",
     .words_min = 1,
     .words_max = 1,

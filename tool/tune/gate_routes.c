@@ -94,8 +94,43 @@ static void draw(struct gate_routes *routes, double share)
     qsort(routes->items, routes->count, sizeof *routes->items, compare_turns);
 }
 
-int gate_routes_init(const struct fp8r_route_file *file, const struct fp8r_table_report *report, double share,
-                     uint64_t seed, struct gate_routes *routes, struct fp8r_tool_error *error)
+/* ---- Which are wanted ---- */
+
+static bool is_of_family(const struct gate_wanted *wanted, const struct fp8r_entry *entry)
+{
+    for (size_t i = 0; i < wanted->families->count; i++)
+        if (fp8r_key_equal(&wanted->families->items[i].key, &entry->key)) return true;
+    return wanted->families->count == 0;
+}
+
+/* A name that is nowhere in the file is a mistake: nothing would be said of it. */
+static int check_families(const struct gate_wanted *wanted, const struct fp8r_table *table, struct fp8r_tool_error *error)
+{
+    for (size_t i = 0; i < wanted->families->count; i++)
+        if (!fp8r_table_find(table, &wanted->families->items[i].key))
+            return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "--family %.200s: the file has no such entry",
+                                       wanted->families->items[i].text);
+    return FP8R_EXIT_GOOD;
+}
+
+static int add_wanted(const struct fp8r_route_file *file, const struct fp8r_table_report *report,
+                      const struct gate_wanted *wanted, uint64_t seed, struct gate_routes *routes,
+                      struct fp8r_tool_error *error)
+{
+    struct fp8r_random random = {seed};
+    size_t place = 0;
+    int code = check_families(wanted, &file->table, error);
+    for (size_t i = 0; i < file->table.count && code == FP8R_EXIT_GOOD; i++) {
+        const struct fp8r_entry *entry = &file->table.entries[i];
+        if (is_of_family(wanted, entry) && (int)(place++ % (size_t)wanted->shards) == wanted->shard - 1)
+            code = add_entry(entry, report, &random, routes, error);
+    }
+    return code;
+}
+
+int gate_routes_init(const struct fp8r_route_file *file, const struct fp8r_table_report *report,
+                     const struct gate_wanted *wanted, uint64_t seed, struct gate_routes *routes,
+                     struct fp8r_tool_error *error)
 {
     size_t count = 0;
     *routes = (struct gate_routes){0};
@@ -103,13 +138,10 @@ int gate_routes_init(const struct fp8r_route_file *file, const struct fp8r_table
         count += (size_t)file->table.entries[i].segment_count;
     routes->items = calloc(count + 1, sizeof *routes->items);
     if (!routes->items) return fp8r_tool_error_memory(error, "the routes");
-    struct fp8r_random random = {seed};
-    int code = FP8R_EXIT_GOOD;
-    for (size_t i = 0; i < file->table.count && code == FP8R_EXIT_GOOD; i++)
-        code = add_entry(&file->table.entries[i], report, &random, routes, error);
+    int code = add_wanted(file, report, wanted, seed, routes, error);
     routes->all = routes->count;
     if (code == FP8R_EXIT_GOOD)
-        draw(routes, share);
+        draw(routes, wanted->share);
     else
         gate_routes_fini(routes);
     return code;

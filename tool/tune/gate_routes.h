@@ -4,6 +4,7 @@
 #define TOOL_TUNE_GATE_ROUTES_H
 
 #include "measure/sequential.h"
+#include "tune/families.h"
 #include "tune/route_check.h"
 
 enum {
@@ -56,14 +57,22 @@ struct gate_route {
 struct gate_routes {
     struct gate_route *items; /* owned; in the order of measuring */
     size_t count;             /* those that are to be measured */
-    size_t all, stale;        /* of the file */
+    size_t all, stale;        /* of the families and shard that are wanted */
 };
 
-/* Lists a share (0 to 1, at least one) of the file's routes: stale ones first, then drawn by the seed; routes
- * of one entry follow each other. Routes that would miss are listed as unmeasured, with the finding. The
- * lists point into the file. Exit codes: INTERNAL. */
-int gate_routes_init(const struct fp8r_route_file *file, const struct fp8r_table_report *report, double share,
-                     uint64_t seed, struct gate_routes *routes, struct fp8r_tool_error *error);
+/* Which routes of a file: a share of those of some families that are dealt to a shard. */
+struct gate_wanted {
+    const struct fp8r_tune_families *families; /* without any: all */
+    int shard, shards;                         /* 1 <= shard <= shards: every so many families */
+    double share;                              /* 0 to 1, at least one route */
+};
+
+/* Lists those wanted: stale ones first, then drawn by the seed; routes of one entry follow each other. Routes that would
+ * miss are listed as unmeasured, with the finding. The lists point into the file. Exit codes: INTERNAL; USAGE where the
+ * file has no entry of a family. */
+int gate_routes_init(const struct fp8r_route_file *file, const struct fp8r_table_report *report,
+                     const struct gate_wanted *wanted, uint64_t seed, struct gate_routes *routes,
+                     struct fp8r_tool_error *error);
 void gate_routes_fini(struct gate_routes *routes);
 
 /* What one point's comparisons amount to. */
