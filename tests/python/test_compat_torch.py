@@ -233,3 +233,23 @@ def test_compiled(device):
         compiled = torch.compile(function, fullgraph=True, dynamic=True)
         for m in (32, 7, 1):
             torch.testing.assert_close(compiled(a[:m], scale_a[:m]), function(a[:m], scale_a[:m]), rtol=1e-6, atol=1e-6)
+
+
+def test_captured_on_a_side_stream(cuda):
+    """As an engine captures a model that calls torch's function; and the same against torch's own in the same graph."""
+    a, b, scale_a, scale_b = product(24, 96, 256, device=cuda)
+    one, stream, graph = torch.tensor(0.5, device=cuda), torch.cuda.Stream(), torch.cuda.CUDAGraph()
+    theirs(a, b, scale_a, scale_b, out_dtype=torch.bfloat16), theirs(a, b, one, one, out_dtype=torch.bfloat16)
+    stream.wait_stream(torch.cuda.current_stream())
+    with fp8route.install("torch"), torch.cuda.graph(graph, stream=stream):
+        rows = torch._scaled_mm(a, b, scale_a, scale_b, out_dtype=torch.bfloat16)
+        whole = torch._scaled_mm(a, b, one, one, out_dtype=torch.bfloat16)
+        their_rows = theirs(a, b, scale_a, scale_b, out_dtype=torch.bfloat16)
+    assert fp8route.stats() == {"torch._scaled_mm": {"routed": 2, "original": 0}}
+    for result in (rows, whole, their_rows):
+        result.fill_(float("nan"))
+    graph.replay()
+    torch.cuda.synchronize()
+    assert_close(rows, *expected(a, b, scale_a, scale_b))
+    assert_close(whole, *expected(a, b, one, one))
+    assert bool(((rows.float() - their_rows.float()).abs() <= TOLERANCE[rows.dtype] * their_rows.float().abs().max()).all())
