@@ -12,8 +12,7 @@ enum { VECTOR = FP8R_CUDA_QUANTIZE_VECTOR };
 FP8R_DEVICE void wait_and_release(void)
 {
 #if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-    asm volatile("griddepcontrol.launch_dependents;");
+    asm volatile("griddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
 
@@ -91,9 +90,8 @@ FP8R_DEVICE struct line line_at(const struct fp8r_cuda_quantize_args *args, int6
 
 /* From a thread's amax to the scale that the row's codes are made with; 0: none are to be made. */
 FP8R_DEVICE float settle_scale(const struct fp8r_cuda_quantize_args *args, const struct line *line,
-                               float amax)
+                               float *scale, float amax)
 {
-    float *scale = scale_place(args, line->batch, line->row, 0);
     if (args->step == FP8R_CUDA_QUANTIZE_ENCODE) return *scale;
     amax = row_max(amax, line->threads);
     if (args->step == FP8R_CUDA_QUANTIZE_GATHER) {
@@ -133,60 +131,73 @@ template <bool BF16> FP8R_DEVICE uint2 encode_vector(uint4 vector, float inverse
     return make_uint2(codes[0] | codes[1] << 16, codes[2] | codes[3] << 16);
 }
 
-/* A row cut into vectors and, in front of and behind them, up to 7 elements each, of which a thread takes
- * one. */
-struct cut {
+/* A thread's part of a row: every `threads`th vector from `from` on, while the number of vectors passed is
+ * below `left`; of the up to 7 elements in front of and behind all vectors one, or none. */
+struct part {
     const uint4 *from;
     uint2 *to;
-    int64_t vectors, edge; /* edge: negative where this thread has none */
+    int64_t left;
+    const uint16_t *edge; /* NULL: none */
+    uint8_t *edge_out;
+    float *scale; /* the row's */
 };
 
-FP8R_DEVICE struct cut cut_line(const uint16_t *in, uint8_t *out, int64_t cols, int place)
+FP8R_DEVICE struct part part_of(const struct fp8r_cuda_quantize_args *args, const struct line *line)
 {
-    const int64_t head = min((int64_t)(-(uintptr_t)in / 2 % VECTOR), cols);
-    struct cut cut;
-    cut.from = (const uint4 *)(in + head);
-    cut.to = (uint2 *)(out + head);
-    cut.vectors = (cols - head) / VECTOR;
-    const int64_t edge = place < VECTOR ? place : head + cut.vectors * VECTOR + place - VECTOR;
-    cut.edge = place < 2 * VECTOR && edge < (place < VECTOR ? head : cols) ? edge : -1;
-    return cut;
+    const uint16_t *in = (const uint16_t *)args->in.data + at_place(&args->in, line->batch, line->row, 0);
+    uint8_t *out = (uint8_t *)args->out.data + at_place(&args->out, line->batch, line->row, 0);
+    const int64_t cols = args->cols, head = min((int64_t)(-(uintptr_t)in / 2 % VECTOR), cols);
+    const int64_t vectors = (cols - head) / VECTOR;
+    const int place = line->place;
+    const int64_t edge = place < VECTOR ? place : head + vectors * VECTOR + place - VECTOR;
+    const bool has_edge = place < 2 * VECTOR && edge < (place < VECTOR ? head : cols);
+    struct part part;
+    part.from = (const uint4 *)(in + head) + place;
+    part.to = (uint2 *)(out + head) + place;
+    part.left = vectors - place;
+    part.edge = has_edge ? in + edge : NULL;
+    part.edge_out = out + edge;
+    part.scale = scale_place(args, line->batch, line->row, 0);
+    return part;
 }
 
 /* The row stays in registers between its two looks, HELD vectors a thread; what is beyond is read twice. */
 template <bool BF16, int HELD>
-FP8R_DEVICE void quantize_line(const struct fp8r_cuda_quantize_args *args, const struct line *line)
+FP8R_DEVICE void quantize_part(const struct fp8r_cuda_quantize_args *args, const struct line *line,
+                               const struct part *part)
 {
-    const int dtype = BF16 ? FP8R_DTYPE_BF16 : FP8R_DTYPE_FP16;
-    const uint16_t *in = (const uint16_t *)args->in.data + at_place(&args->in, line->batch, line->row, 0);
-    uint8_t *out = (uint8_t *)args->out.data + at_place(&args->out, line->batch, line->row, 0);
-    const struct cut cut = cut_line(in, out, args->cols, line->place);
-    const int64_t beyond = line->place + (int64_t)HELD * line->threads;
+    const int threads = line->threads;
     uint4 held[HELD];
 #pragma unroll
-    for (int i = 0; i < HELD; ++i) {
-        const int64_t at = line->place + i * line->threads;
-        held[i] = at < cut.vectors ? __ldcs(cut.from + at) : make_uint4(0, 0, 0, 0);
-    }
-    const float edge = cut.edge >= 0 ? load_value(in, cut.edge, dtype) : 0.0f;
+    for (int i = 0; i < HELD; ++i)
+        held[i] = i * threads < part->left ? __ldcs(part->from + i * threads) : make_uint4(0, 0, 0, 0);
+    const float edge =
+        part->edge ? load_value(part->edge, 0, BF16 ? FP8R_DTYPE_BF16 : FP8R_DTYPE_FP16) : 0.0f;
     float amax = fabsf(edge);
     if (args->step != FP8R_CUDA_QUANTIZE_ENCODE) {
 #pragma unroll
         for (int i = 0; i < HELD; ++i)
             amax = raise_vector<BF16>(amax, held[i]);
-        for (int64_t at = beyond; at < cut.vectors; at += line->threads)
-            amax = raise_vector<BF16>(amax, cut.from[at]);
+        for (int64_t at = HELD * threads; at < part->left; at += threads)
+            amax = raise_vector<BF16>(amax, part->from[at]);
     }
-    const float scale = settle_scale(args, line, amax), inverse = __frcp_rn(scale);
+    const float scale = settle_scale(args, line, part->scale, amax), inverse = __frcp_rn(scale);
     if (args->step == FP8R_CUDA_QUANTIZE_GATHER) return;
 #pragma unroll
-    for (int i = 0; i < HELD; ++i) {
-        const int64_t at = line->place + i * line->threads;
-        if (at < cut.vectors) cut.to[at] = encode_vector<BF16>(held[i], inverse);
-    }
-    for (int64_t at = beyond; at < cut.vectors; at += line->threads)
-        cut.to[at] = encode_vector<BF16>(cut.from[at], inverse);
-    if (cut.edge >= 0) out[cut.edge] = (uint8_t)encode_pair(__fmul_rn(edge, inverse), 0.0f);
+    for (int i = 0; i < HELD; ++i)
+        if (i * threads < part->left) part->to[i * threads] = encode_vector<BF16>(held[i], inverse);
+    for (int64_t at = HELD * threads; at < part->left; at += threads)
+        part->to[at] = encode_vector<BF16>(part->from[at], inverse);
+    if (part->edge) *part->edge_out = (uint8_t)encode_pair(__fmul_rn(edge, inverse), 0.0f);
+}
+
+/* Few rows are a matter of latency: where they lie is worked out while the kernel in front runs out. A branch
+ * on all of it keeps the compiler from moving that behind the wait; what it asks is true. */
+FP8R_DEVICE bool is_known(const struct part *part)
+{
+    const uint64_t all = (uint64_t)part->scale | (uint64_t)part->from | (uint64_t)part->to |
+                         (uint64_t)part->left | (uint64_t)part->edge | (uint64_t)part->edge_out;
+    return all != 0;
 }
 
 /* BLOCKS: of the largest size, a multiprocessor: as many bytes as can be are under way. */
@@ -194,10 +205,17 @@ template <bool BF16, int HELD, int BLOCKS>
 static __global__ void __launch_bounds__(FP8R_CUDA_QUANTIZE_THREADS, BLOCKS)
     quantize_lines(const __grid_constant__ struct fp8r_cuda_quantize_args args)
 {
+    const int64_t count = args.batch * args.rows;
+    int64_t index = first_line(&args);
+    struct line line = line_at(&args, index);
+    struct part part = part_of(&args, &line);
+    if (!is_known(&part)) return;
     wait_and_release();
-    for (int64_t index = first_line(&args); index < args.batch * args.rows; index += lines_at_once(&args)) {
-        const struct line line = line_at(&args, index);
-        quantize_line<BF16, HELD>(&args, &line);
+    while (index < count) {
+        quantize_part<BF16, HELD>(&args, &line, &part);
+        index += lines_at_once(&args);
+        line = line_at(&args, index);
+        part = part_of(&args, &line);
     }
 }
 
@@ -211,7 +229,8 @@ static __global__ void quantize_any(const __grid_constant__ struct fp8r_cuda_qua
              col += line.threads)
             amax = raise(
                 amax, load_value(args.in.data, at_place(&args.in, line.batch, line.row, col), args.in_dtype));
-        const float inverse = __frcp_rn(settle_scale(&args, &line, amax));
+        const float inverse =
+            __frcp_rn(settle_scale(&args, &line, scale_place(&args, line.batch, line.row, 0), amax));
         for (int64_t col = line.place; args.step != FP8R_CUDA_QUANTIZE_GATHER && col < args.cols;
              col += line.threads) {
             const float value =
