@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import fp8route.torch as ft
-from operands import codes, product, scales
+from operands import ANY_ROW, codes, product, scales
 
 OPS = torch.ops.fp8route
 # test_schema compares arguments by arithmetic that torch lacks for fp8: test_only_what_is_declared_changes stands for it.
@@ -17,7 +17,6 @@ NAMES = ("scaled_mm", "scaled_mm_out", "bmm", "bmm_out", "linear", "run_on", "ru
 
 
 def samples(device):
-    row = "reference" if device == "cpu" else "cuda"  # takes every layout and size
     a, b, scale_a, scale_b = product(4, 24, 32, device=device)
     bias = scales(24, device=device).bfloat16()
     x = torch.randn(2, 3, 32, device=device).bfloat16()
@@ -33,8 +32,8 @@ def samples(device):
         "bmm": [((a3, b3), {}), ((a3[:1], b3, scales(1, device=device)), {"out_dtype": torch.float16})],
         "bmm_out": [((a3, b3), {"out": out3})],
         "linear": [((x, weight, weight_scale), {}), ((x.transpose(0, 1), weight, weight_scale, bias), {})],
-        "run_on": [((row, 0, a, b, scale_a, scale_b, bias, torch.float32), {})],
-        "run_on_out": [((row, 2, a3, b3, None, None, None), {"out": out3})],
+        "run_on": [((ANY_ROW[device], 0, a, b, scale_a, scale_b, bias, torch.float32), {})],
+        "run_on_out": [((ANY_ROW[device], 2, a3, b3, None, None, None), {"out": out3})],
         "quantize": [((x,), {}), ((x.float(), 1), {}), ((x[0], 2), {})],
         "quantize_out": [((x,), {"out": q, "scale": s})],
         "quantize_given": [((x, s.fill_(0.5)), {})],
@@ -116,7 +115,7 @@ def test_results_written_into_slices_are_seen(device):
         ft.quantize_into(scale_b.expand(5, 24) * 3, codes[:, 8:32], scale)
         ft.scaled_mm(a, b, scale_a, scale_b, out=out[:, 8:32])
         ft.bmm(a[None], b[None], out=out[None, :, 32:56])
-        return ft.run_on("reference", a, b, out=out[:, 56:]) * 2
+        return ft.run_on(ANY_ROW[device], a, b, out=out[:, 56:]) * 2
 
     def places():
         return (torch.zeros(5, 80, device=device), torch.zeros(5, 40, device=device).to(torch.float8_e4m3fn),
