@@ -186,23 +186,34 @@ int fp8r_contest_run(struct fp8r_contest *contest, int index, struct fp8r_tool_e
     return code == FP8R_EXIT_GOOD ? fp8r_tool_status(error, call_once(contest, &contest->racers[index], bytes)) : code;
 }
 
+static bool is_hopeless(const struct fp8r_contest *contest, const struct fp8r_racer *racer)
+{
+    return contest->hopeless_us > 0 && racer->first_us > contest->hopeless_us;
+}
+
 /* Poison, the timed call and the comparison, all on the device. */
 static int judge_there(struct fp8r_contest *contest, int index, struct fp8r_verdict *verdict,
                        struct fp8r_tool_error *error)
 {
     const struct fp8r_measure_device *device = contest->device;
+    struct fp8r_racer *racer = &contest->racers[index];
     fp8r_pointers pointers;
     size_t bytes = 0;
     int code = span_out(contest, &bytes, error);
     if (code != FP8R_EXIT_GOOD) return code;
     fp8r_rotation_next(contest->rotation, contest->member.a.rows, &pointers);
     fp8r_status status = device->judge->fill(device->user, pointers.out, FP8R_POISON, bytes);
-    if (status == FP8R_OK) status = time_single(contest, &contest->racers[index], &pointers);
+    if (status == FP8R_OK) status = time_single(contest, racer, &pointers);
+    /* The first call may have loaded its kernel: who is slow once has another go. */
+    const double once_us = racer->first_us;
+    if (status == FP8R_OK && is_hopeless(contest, racer)) {
+        status = time_single(contest, racer, &pointers);
+        racer->first_us = fmin(racer->first_us, once_us);
+    }
     code = fp8r_tool_status(error, status);
     if (code != FP8R_EXIT_GOOD) return code;
-    const double first_us = contest->racers[index].first_us;
-    if (contest->hopeless_us > 0 && first_us > contest->hopeless_us) {
-        contest->racers[index].standing = FP8R_STANDING_BEHIND;
+    if (is_hopeless(contest, racer)) {
+        racer->standing = FP8R_STANDING_BEHIND;
         verdict->is_good = true; /* as far as anybody will care */
         return FP8R_EXIT_GOOD;
     }
