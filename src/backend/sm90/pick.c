@@ -1,65 +1,67 @@
-/* What each configuration is expected to take, from a few rates of the device and what its own times stray from them,
- * and the least of them. A model for problems that nobody measured; it calls nothing. Its constants are fitted to times
- * taken on an H200: over 416 problems, of families and drawn at random, the choice costs 2 % more than the best
- * configuration measured, 30 % at worst; over 47 others, drawn at random, 1.8 % and 19 %.
+/* What each configuration is expected to take, and the least of them: a model for problems that nobody
+ * measured; it calls nothing. Formulas say what a configuration waits for (memory, the L2's lines, a
+ * multiprocessor's loads, its products, a block's latency); what it takes as a multiple of that is fitted to
+ * times taken on an H200 (docs/worklog.md).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "backend/sm90/sm90.h"
 
+#include <math.h>
 #include <stddef.h>
 
 #include "backend/sm90/limits.h"
 #include "backend/sm90/shapes.h"
 
-/* What a configuration takes as a multiple of what the formulas say: how its loop came out of the compiler. In the order
- * of the configurations, which a test holds it to. */
+/* In the order of the configurations, which a test holds it to: name; all, its walk over K, its start and end
+ * as multiples of the formulas; by how much the whole grows with K, M, N (times 2 to the power of each, every
+ * 4 octaves). One that was not measured has 1, 1, 1 and 0, 0, 0. */
 static const struct fp8r_sm90_factor factors[] = {
-    {"skinny_k1_b1_c11", 0.967},
-    {"skinny_k1_b1_c12", 0.927},
-    {"skinny_k1_b1_c22", 0.981},
-    {"skinny_k2_b1_c11", 1.026},
-    {"skinny_k2_b1_c12", 1.054},
-    {"skinny_k2_b2_c11", 1.116},
-    {"skinny_k2_b2_c12", 1.117},
-    {"skinny_k2_b2_c22", 1.057},
-    {"skinny_k3_b3_c11", 1.064},
-    {"skinny_k4_b1_c11", 1.012},
-    {"skinny_k4_b2_c11", 0.949},
-    {"skinny_k4_b2_c12", 0.944},
-    {"skinny_k4_b2_c22", 1.025},
-    {"skinny_k4_b4_c11", 1.034},
-    {"skinny_k4_b4_c33", 1.065},
-    {"skinny_k8_b2_c11", 1.011},
-    {"skinny_k8_b8_c11", 1.084},
-    {"wide_64x64", 1.048},
-    {"wide_64x80", 0.982},
-    {"wide_64x96", 1.006},
-    {"wide_64x112", 1.025},
-    {"wide_64x128", 0.925},
-    {"wide_64x144", 0.968},
-    {"wide_64x160", 0.968},
-    {"wide_64x176", 1.013},
-    {"wide_64x192", 0.917},
-    {"wide_128x64", 1.102},
-    {"wide_128x64_k2", 1.108},
-    {"wide_128x96", 1.017},
-    {"wide_128x96_k2", 1.008},
-    {"wide_128x112", 1.069},
-    {"wide_128x128", 0.989},
-    {"wide_128x128_k2", 0.995},
-    {"wide_128x176", 1.093},
-    {"wide_128x192", 1.016},
-    {"wide_128x224", 0.992},
-    {"wide_128x256", 0.971},
-    {"wide_a128x96", 1.073},
-    {"wide_a128x112", 0.996},
-    {"wide_a128x128", 0.951},
-    {"wide_a128x128_m2", 1.030},
-    {"wide_a128x128_n2", 1.068},
-    {"wide_a128x160", 0.941},
-    {"wide_a128x176", 1.002},
-    {"wide_a128x192", 0.991},
-    {"wide_a128x192_m2", 0.953},
-    {"wide_a128x192_n2", 0.981},
+    {"skinny_k1_b1_c11", 0.960, 0.972, 1.009, -0.051, -0.091, -0.027},
+    {"skinny_k1_b1_c12", 0.959, 0.983, 0.992, 0.003, 0.072, 0.061},
+    {"skinny_k1_b1_c22", 0.996, 1.004, 0.995, 0.003, -0.013, 0.015},
+    {"skinny_k2_b1_c11", 1.007, 1.008, 0.997, 0.019, 0.001, -0.001},
+    {"skinny_k2_b1_c12", 0.994, 0.988, 1.006, 0.009, 0.034, -0.027},
+    {"skinny_k2_b2_c11", 1.037, 0.985, 1.023, -0.068, -0.044, -0.046},
+    {"skinny_k2_b2_c12", 1.056, 1.003, 1.018, -0.019, -0.009, -0.035},
+    {"skinny_k2_b2_c22", 1.020, 1.009, 1.000, 0.004, -0.008, 0.006},
+    {"skinny_k3_b3_c11", 1.104, 1.037, 1.000, 0.057, 0.027, -0.017},
+    {"skinny_k4_b1_c11", 0.988, 0.994, 0.998, -0.021, 0.071, -0.007},
+    {"skinny_k4_b2_c11", 0.918, 0.997, 0.978, 0.050, -0.017, 0.080},
+    {"skinny_k4_b2_c12", 1.014, 1.037, 0.982, -0.018, 0.184, -0.008},
+    {"skinny_k4_b2_c22", 0.996, 1.004, 0.995, 0.009, 0.005, 0.015},
+    {"skinny_k4_b4_c11", 1.023, 0.993, 0.997, -0.027, 0.041, 0.011},
+    {"skinny_k4_b4_c33", 1.048, 1.023, 0.998, 0.023, 0.011, 0.013},
+    {"skinny_k8_b2_c11", 1.003, 1.003, 0.999, 0.005, 0.004, 0.001},
+    {"skinny_k8_b8_c11", 0.969, 1.024, 0.984, 0.038, -0.086, 0.035},
+    {"wide_64x64", 1.026, 1.009, 0.993, 0.000, -0.028, 0.053},
+    {"wide_64x80", 1.042, 1.011, 1.006, 0.004, -0.012, 0.021},
+    {"wide_64x96", 1.064, 1.052, 0.986, 0.044, 0.027, -0.004},
+    {"wide_64x112", 1.058, 1.011, 1.016, -0.030, 0.042, -0.021},
+    {"wide_64x128", 1.053, 1.029, 0.998, 0.005, -0.041, 0.057},
+    {"wide_64x144", 1.054, 1.016, 1.011, -0.020, 0.034, -0.020},
+    {"wide_64x160", 1.014, 0.980, 1.010, -0.072, -0.106, -0.021},
+    {"wide_64x176", 1.057, 1.020, 1.004, -0.005, -0.005, -0.001},
+    {"wide_64x192", 1.012, 1.000, 1.000, 0.002, -0.015, -0.001},
+    {"wide_128x64", 1.011, 1.023, 0.986, 0.034, -0.005, -0.028},
+    {"wide_128x64_k2", 1.024, 1.016, 0.999, 0.031, -0.004, 0.001},
+    {"wide_128x96", 0.943, 0.979, 1.003, -0.003, 0.005, -0.021},
+    {"wide_128x96_k2", 1.041, 1.015, 1.001, 0.013, 0.019, -0.018},
+    {"wide_128x112", 0.967, 0.994, 0.997, 0.000, 0.001, -0.018},
+    {"wide_128x128", 0.937, 0.961, 1.006, -0.049, 0.066, 0.038},
+    {"wide_128x128_k2", 1.001, 1.003, 1.000, 0.007, 0.002, -0.004},
+    {"wide_128x176", 0.969, 0.948, 1.026, -0.017, 0.056, 0.005},
+    {"wide_128x192", 0.991, 0.987, 1.006, -0.022, -0.007, 0.000},
+    {"wide_128x224", 0.981, 1.017, 0.980, 0.028, -0.017, 0.038},
+    {"wide_128x256", 0.971, 0.988, 1.003, -0.058, 0.035, -0.011},
+    {"wide_a128x96", 0.976, 0.999, 0.988, 0.064, -0.039, -0.024},
+    {"wide_a128x112", 0.937, 0.962, 1.024, -0.069, 0.057, -0.051},
+    {"wide_a128x128", 0.932, 0.982, 0.992, 0.068, -0.003, 0.053},
+    {"wide_a128x128_m2", 1.009, 1.003, 1.001, 0.005, 0.000, -0.002},
+    {"wide_a128x128_n2", 1.004, 1.003, 0.987, 0.038, -0.004, 0.021},
+    {"wide_a128x160", 0.954, 0.987, 0.996, -0.007, -0.003, -0.018},
+    {"wide_a128x176", 0.983, 0.978, 1.011, -0.081, -0.005, -0.011},
+    {"wide_a128x192", 0.998, 1.013, 1.004, -0.115, -0.059, -0.070},
+    {"wide_a128x192_m2", 0.993, 1.015, 0.989, 0.086, -0.030, 0.023},
+    {"wide_a128x192_n2", 1.007, 1.021, 0.970, 0.143, -0.057, -0.001},
 };
 
 const struct fp8r_sm90_factor *fp8r_sm90_factors(int *count)
@@ -98,11 +100,38 @@ static int64_t divide_up(int64_t value, int64_t by)
     return (value + by - 1) / by;
 }
 
-/* Clusters of more than two stay inside a group of 16 to 18 multiprocessors. A part of a GPU may have fewer: then one
- * cluster runs at a time. */
+static double squared(double x)
+{
+    return x * x;
+}
+
+static double cubed(double x)
+{
+    return x * x * x;
+}
+
+/* What goes on at the same time takes as long as the longest of it, and a little longer where others are
+ * nearly as long. */
+static double together(double x, double y)
+{
+    return sqrt(sqrt(squared(squared(x)) + squared(squared(y))));
+}
+
+static double all_together(const double *times, int count)
+{
+    double sum = 0;
+    for (int i = 0; i < count; i++)
+        sum += squared(cubed(times[i]));
+    return cbrt(sqrt(sum));
+}
+
+/* Clusters of more than two stay inside a group of 16 to 18 multiprocessors, of which three leave one over. A
+ * part of a GPU may have fewer: then one cluster runs at a time. */
 static int usable_sms(const struct rates *rates, int cluster)
 {
-    const int usable = cluster > 2 ? rates->sm_count / 16 * 16 : rates->sm_count / cluster * cluster;
+    const int usable = cluster == 3  ? rates->sm_count / 16 * 15
+                       : cluster > 2 ? rates->sm_count / 16 * 16
+                                     : rates->sm_count / cluster * cluster;
     return usable > cluster ? usable : cluster;
 }
 
@@ -114,103 +143,162 @@ static double memory_bytes(const fp8r_problem *problem, double writing)
     return batch * (n * k + m * k + 2.0 * writing * m * n);
 }
 
-/* Rows that do not begin at multiples of a line of the caches take more of them. */
-static bool is_off_lines(const fp8r_problem *problem)
+/* Rows that do not begin at multiples of a line of the caches take more of them: 0 to 1, by how far from it
+ * they are. */
+static double off_lines(const fp8r_problem *problem)
 {
-    return problem->k % FP8R_SM90_BLOCK_K != 0;
+    if (problem->k % FP8R_SM90_BLOCK_K == 0) return 0;
+    return problem->k % 64 == 0 ? 0.392 : problem->k % 32 == 0 ? 0.526 : 1.0;
 }
+
+/* ---- Skinny ---- */
 
 /* Start and end of a skinny kernel. Few tokens are held up by a ring full of weights in front of them. */
 static double skinny_fixed_us(const struct fp8r_sm90_config *config, int tokens)
 {
-    if (config->cut > 1) return 1.99;
-    if (config->room > 1) return 1.4;
-    return tokens <= 32 ? 2.03 : 1.24;
+    if (config->cut > 1) return 1.47;
+    if (config->room > 1) return 1.18;
+    return tokens <= 32 ? 1.37 : 1.16;
 }
 
-/* What goes on at the same time: the longest of it, and some of the next. */
+/* The walk over K: what goes on at the same time. */
 static double skinny_busy_us(const struct rates *rates, const struct fp8r_sm90_config *config,
                              const fp8r_problem *problem, const struct fp8r_sm90_shape *shape, int tokens,
                              int waves)
 {
-    const double k = (double)problem->k / config->split;
-    const double each_sm = (double)divide_up(
-        divide_up(problem->n, shape->rows) * config->split * problem->batch, rates->sm_count);
+    const double k = (double)problem->k / config->split, present = smaller((double)problem->m, tokens);
+    const int64_t blocks = divide_up(problem->n, shape->rows) * config->split * problem->batch;
+    const double each_sm = (double)divide_up(blocks, rates->sm_count);
+    const double busy = smaller((double)blocks / rates->sm_count, 1.0), off = off_lines(problem);
     /* A ring that holds little of the weights leaves memory idle. */
     const double under_way = (double)config->cut * shape->stages * shape->depth * shape->weight_bytes;
-    const double idle = larger(0.0, 1.0 - under_way / 81.91e3);
-    const double memory = memory_bytes(problem, 1.0) / (1.1 * rates->memory_bytes) * (1.0 + 0.779 * idle);
-    const double taken =
-        each_sm * k * (shape->rows + tokens) / 90.72e3 * (is_off_lines(problem) ? 1.0 + 0.352 : 1.0);
+    const double idle = larger(0.0, 1.0 - under_way / 80.44e3);
+    const double taken = each_sm * k * (shape->rows + present);
+    const double loads = ceil(k / FP8R_SM90_BLOCK_K) / shape->depth;
     /* Absent rows of a 64-row tile are multiplied as well, and few tokens cost as much as 32. */
-    const double multiply = 2.0 * (double)(divide_up(shape->rows, 64) * 64) * larger(tokens, 32.0) * k /
-                            (21.1 * rates->sm_operations) * each_sm;
-    /* A consumer's blocks one after the other. */
-    const double chain = 0.102 * (double)divide_up(problem->k, FP8R_SM90_BLOCK_K) /
-                         (config->split * config->inner) * waves * (is_off_lines(problem) ? 1.0 + 0.363 : 1.0);
-    const double first = larger(memory, taken), second = larger(multiply, chain);
-    const double next =
-        larger(smaller(first, second), first > second ? smaller(memory, taken) : smaller(multiply, chain));
-    return larger(first, second) + 0.334 * next;
+    const double operations =
+        2.0 * (double)(divide_up(shape->rows, 64) * 64) * larger(tokens, 32.0) * k * each_sm;
+    const double chain =
+        (double)divide_up(problem->k, FP8R_SM90_BLOCK_K) / (config->split * config->inner) * waves;
+    const double times[] = {
+        memory_bytes(problem, 1.0) / (0.923 * rates->memory_bytes) * (1.0 + 0.387 * idle),
+        (taken + 0.501 * each_sm * k * (tokens - present)) / 190.8e3 + 0.0683 * each_sm * loads,
+        operations / (1.1 * rates->sm_operations),
+        (0.0873 + 0.0339 * busy) * chain * (1.0 + 0.319 * off),
+        busy * taken / 100.9e3 * (1.0 + 1.84 * off),
+    };
+    return all_together(times, sizeof times / sizeof *times);
 }
 
 static double skinny_us(const struct rates *rates, const struct fp8r_sm90_config *config,
-                        const fp8r_problem *problem)
+                        const struct fp8r_sm90_factor *factor, const fp8r_problem *problem)
 {
     const bool promote = problem->accumulation == FP8R_ACCUMULATE_PRECISE;
     const int tokens = fp8r_sm90_skinny_tokens(problem->m, promote), segments = config->split * config->inner;
-    const int clusters = usable_sms(rates, config->split) * config->cut / config->split;
+    const int sms = config->split > 2 ? rates->sm_count / 16 * 16 : usable_sms(rates, config->split);
+    const int clusters = (sms > config->split ? sms : config->split) * config->cut / config->split;
     struct fp8r_sm90_shape shape;
     const int waves = fp8r_sm90_cut_skinny(config, problem, tokens, clusters, &shape);
     if (waves == 0) return 1e30;
     const double partial_bytes = 4.0 * shape.rows * tokens;
     const double across =
-        config->split > 1 ? 0.0446 + partial_bytes * (config->split - 1) / config->split / 10.36e3 : 0.0;
-    const double inside = config->inner > 1 ? 0.313 + partial_bytes * config->inner / 36.12e3 : 0.0;
+        config->split > 1 ? 0.044 + partial_bytes * (config->split - 1) / config->split / 9.042e3 : 0.0;
+    const double inside = config->inner > 1 ? 0.242 + partial_bytes * config->inner / 35.63e3 : 0.0;
     const int64_t units = divide_up(shape.rows, 16) * divide_up(tokens, 8);
-    const double store = 0.0966 * (double)divide_up(units, divide_up(shape.rows, 64) * 4 * segments) * waves;
+    const double store = 0.136 * (double)divide_up(units, divide_up(shape.rows, 64) * 4 * segments) * waves;
     const bool ragged = divide_up(problem->k, FP8R_SM90_BLOCK_K) % segments != 0;
-    return skinny_fixed_us(config, tokens) + skinny_busy_us(rates, config, problem, &shape, tokens, waves) +
-           across + inside + store + 1.9 * (waves - 1) + (ragged ? 0.0607 : 0.0);
+    return factor->ends * skinny_fixed_us(config, tokens) +
+           factor->walk * skinny_busy_us(rates, config, problem, &shape, tokens, waves) + across + inside +
+           store + 2.04 * (waves - 1) + (ragged ? 0.0564 : 0.0);
 }
 
-static double wide_us(const struct rates *rates, const struct fp8r_sm90_config *config,
-                      const fp8r_problem *problem)
+/* ---- Wide ---- */
+
+/* How the tiles of a problem come to the multiprocessors. */
+struct spread {
+    double waves, full_waves; /* of the device: begun, and as much as there is to do */
+    double busy;              /* share of the multiprocessors that have work */
+    double k, blocks;         /* of a segment */
+    double area, rows;        /* of a tile; its rows that are there */
+};
+
+static struct spread spread_of(const struct rates *rates, const struct fp8r_sm90_config *config,
+                               const fp8r_problem *problem)
 {
     const int64_t rows = fp8r_sm90_tile_rows(config), columns = config->columns;
     const int cluster = config->split * config->share_m * config->share_n;
-    const int64_t resident = usable_sms(rates, cluster) / cluster;
-    const int64_t tiles = divide_up(problem->m, rows * config->share_m) *
-                          divide_up(problem->n, columns * config->share_n) * problem->batch;
-    const double waves = (double)divide_up(tiles, resident), area = (double)(rows * columns);
-    const double k = (double)problem->k / config->split;
-    const bool shares = config->share_m * config->share_n > 1;
-    /* At the clock that power leaves, or held up by what a multiprocessor can take in; one warpgroup alone is
-     * held up by its own products' latency, too. */
-    const bool alone = config->groups * config->tiles == 1;
-    const double taken = k * (double)(rows + columns) / (shares ? 146.4e3 : alone ? 107.5e3 : 135.9e3) *
-                         (is_off_lines(problem) ? 1.0 + 0.888 : 1.0);
-    const double latency = alone ? 0.117 * k / FP8R_SM90_BLOCK_K : 0.0;
-    const double tile =
-        larger(larger(2.0 * area * k / (1.43 * rates->sm_operations), taken), latency);
-    const double store = 1.28 + area / 14.74e3;
-    const double exchange =
-        config->split > 1 ? 0.496 + area * 4 * (config->split - 1) / config->split / 8.129e3 : 0.0;
+    const double resident = usable_sms(rates, cluster) / cluster;
+    const double tiles = (double)(divide_up(problem->m, rows * config->share_m) *
+                                  divide_up(problem->n, columns * config->share_n) * problem->batch);
+    return (struct spread){.waves = ceil(tiles / resident),
+                           .full_waves = tiles / resident,
+                           .busy = smaller(tiles, resident) * cluster / rates->sm_count,
+                           .k = (double)problem->k / config->split,
+                           .blocks =
+                               (double)divide_up(divide_up(problem->k, FP8R_SM90_BLOCK_K), config->split),
+                           .area = (double)(rows * columns),
+                           .rows = smaller((double)rows, (double)problem->m)};
+}
+
+/* A tile's walk over K: at the clock that power leaves, or held up by what the L2 or a multiprocessor can
+ * take in; one warpgroup alone is held up by its own products' latency, too. */
+static double wide_tile_us(const struct rates *rates, const struct fp8r_sm90_config *config,
+                           const fp8r_problem *problem, const struct spread *it)
+{
+    const bool shares = config->share_m * config->share_n > 1, alone = config->groups * config->tiles == 1;
+    const double absent = (double)fp8r_sm90_tile_rows(config) - it->rows, columns = config->columns;
+    const double lines = it->rows / config->share_n + columns / config->share_m;
+    const double times[] = {
+        2.0 * it->area * it->k / (1.16 * (1.0 + 0.18 * (1.0 - it->busy)) * rates->sm_operations),
+        it->k * (it->rows + columns + 0.315 * absent) /
+            (shares  ? 145.9e3
+             : alone ? 124.4e3
+                     : 99.82e3),
+        ((alone ? 0.0985 : 0.0) + 0.0285 + 0.057 * it->busy) * it->blocks,
+        it->busy * lines * it->k / 97.23e3 * (1.0 + 1.63 * off_lines(problem)),
+    };
+    return all_together(times, sizeof times / sizeof *times);
+}
+
+static double exchange_us(const struct fp8r_sm90_config *config, double area, double fixed, double bytes)
+{
+    return config->split > 1 ? fixed + area * 4 * (config->split - 1) / config->split / bytes : 0.0;
+}
+
+static double wide_us(const struct rates *rates, const struct fp8r_sm90_config *config,
+                      const struct fp8r_sm90_factor *factor, const fp8r_problem *problem)
+{
+    const struct spread it = spread_of(rates, config, problem);
+    /* The last wave counts for less where it is not full. */
+    const double waves = it.waves > 1 ? it.waves - 0.0896 * (it.waves - it.full_waves) : 1.0;
+    const double tile = factor->walk * wide_tile_us(rates, config, problem, &it);
+    const double store = 1.13 + it.area / 16.12e3;
+    const double exchange = exchange_us(config, it.area, 0.495, 8.082e3);
     /* Between tiles: taking turns hides the stores, and split blocks, which make one tile each, start anew.
      */
-    const double turn = config->alternate ? 1.09 : config->split > 1 ? 0.00605 + store + exchange : store;
-    const double last = config->alternate ? 2.0 * store - 1.37 : store;
-    const double memory = memory_bytes(problem, 0.529) / (0.697 * rates->memory_bytes),
-                 body = waves * tile + (waves - 1) * turn;
-    return 0.0108 + (alone ? 0.0424 : 0.0) + last + exchange + larger(memory, body) + 0.00593 * smaller(memory, body);
+    const double turn = config->alternate ? 0.706 : store + exchange;
+    const double last = config->alternate ? 2.0 * store - 1.95 : store;
+    const double memory = memory_bytes(problem, 0.611) / (0.818 * rates->memory_bytes),
+                 body = waves * tile + (waves - 1) * factor->ends * turn;
+    return factor->ends * last + exchange + together(memory, body);
+}
+
+static double family_us(const struct rates *rates, const struct fp8r_sm90_config *config,
+                        const struct fp8r_sm90_factor *factor, const fp8r_problem *problem)
+{
+    return config->family == FP8R_SM90_SKINNY ? skinny_us(rates, config, factor, problem)
+                                              : wide_us(rates, config, factor, problem);
 }
 
 double fp8r_sm90_expected_us(const fp8r_device_facts *device, const fp8r_problem *problem, int config_index)
 {
     const struct rates rates = rates_of(device);
     const struct fp8r_sm90_config *config = &fp8r_sm90_configs[config_index];
-    return factors[config_index].times * (config->family == FP8R_SM90_SKINNY ? skinny_us(&rates, config, problem)
-                                                                             : wide_us(&rates, config, problem));
+    const struct fp8r_sm90_factor *factor = &factors[config_index];
+    const double octaves = factor->by_k * log2((double)problem->k / 4096.0) +
+                           factor->by_m * log2((double)problem->m / 128.0) +
+                           factor->by_n * log2((double)problem->n / 4096.0);
+    return factor->times * exp2(octaves / 4.0) * family_us(&rates, config, factor, problem);
 }
 
 int fp8r_sm90_pick(const fp8r_device_facts *device, const fp8r_problem *problem)

@@ -19,16 +19,14 @@ static const char *const config_names[] = {
 #undef ALTERNATING
     NULL};
 
-/* The last M that is asked about together with m: up to a skinny kernel's width; then steps of 64 and 128, the
- * heights of tiles, that double with M from 8192 on. The model's own error is larger than what is lost
- * inside a step. */
+/* The last M that is asked about together with m: steps of 8 and 16 inside a skinny kernel's width, then of 64
+ * and 128, the heights of tiles, that double with M from 8192 on. The model's own error is larger than what is
+ * lost inside a step. */
 static int64_t bracket_end(int64_t m)
 {
-    const int tokens = fp8r_sm90_skinny_tokens(m, false);
-    if (tokens > 0) return tokens;
     if (m > INT32_MAX) return m; /* which nothing takes */
-    int64_t step = m <= 1024 ? 64 : 128;
-    while (step < (m + 63) / 64)
+    int64_t step = m <= 32 ? 8 : m <= 256 ? 16 : m <= 1024 ? 64 : 128;
+    while (step < (m + 63) / 64 && m > 1024)
         step *= 2;
     return (m + step - 1) / step * step;
 }
@@ -75,8 +73,10 @@ static int pick(void *user, const fp8r_device_facts *device, const fp8r_problem 
 static double expect(void *user, const fp8r_device_facts *device, const fp8r_problem *problem, int config)
 {
     fp8r_problem widest = *problem;
+    fp8r_reason ignored;
     (void)user;
-    if (pick_at(device, problem, &widest.m) != config) return 0;
+    widest.m = bracket_end(problem->m);
+    if (!fp8r_sm90_supports(device, &widest, config, &ignored)) widest.m = problem->m;
     return fp8r_sm90_expected_us(device, &widest, config);
 }
 

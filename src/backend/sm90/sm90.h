@@ -41,10 +41,10 @@ const char *fp8r_sm90_class(const fp8r_device_facts *device, const fp8r_problem 
 /* What a model of the device expects of a configuration that takes the problem. */
 double fp8r_sm90_expected_us(const fp8r_device_facts *device, const fp8r_problem *problem, int config);
 
-/* What the model multiplies a configuration's expected time by; one for each, in their order. */
+/* What the model multiplies a configuration's expected time by, or parts of it; one for each, in their order. */
 struct fp8r_sm90_factor {
     const char *name;
-    double times;
+    double times, walk, ends, by_k, by_m, by_n;
 };
 const struct fp8r_sm90_factor *fp8r_sm90_factors(int *count);
 
