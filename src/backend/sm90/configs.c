@@ -31,6 +31,14 @@
         .alternate = true                                                                                    \
     }
 
+/* Operands swapped: 64 rows of b a warpgroup, `tokens_` rows of a. */
+#define SWAPPED(groups_, tokens_, columns_)                                                                  \
+    {                                                                                                        \
+        .name = "wide_t" #tokens_ "x" #columns_, .family = FP8R_SM90_WIDE, .split = 1, .share_m = 1,         \
+        .share_n = 1, .inner = 1, .groups = (groups_), .tiles = 1, .columns = (columns_),                    \
+        .tokens = (tokens_)                                                                                  \
+    }
+
 const struct fp8r_sm90_config fp8r_sm90_configs[] = {
 #include "backend/sm90/configs.inc"
 };
@@ -40,6 +48,8 @@ const int fp8r_sm90_config_count = (int)(sizeof fp8r_sm90_configs / sizeof *fp8r
 const void *fp8r_sm90_wide_kernel(const struct fp8r_sm90_config *config, const fp8r_problem *problem)
 {
     const bool e5m2 = problem->a.dtype == FP8R_DTYPE_E5M2, promote = fp8r_sm90_promotes(config, problem);
+    if (config->tokens)
+        return promote || e5m2 ? NULL : fp8r_sm90_wide_swapped(config->groups, config->tokens);
     if (config->alternate)
         return promote || e5m2 ? NULL : fp8r_sm90_wide_alternating(config->tiles, config->columns);
     return promote ? fp8r_sm90_wide_precise(config->groups, config->tiles, config->columns, e5m2)
@@ -48,15 +58,16 @@ const void *fp8r_sm90_wide_kernel(const struct fp8r_sm90_config *config, const f
 
 int fp8r_sm90_tile_rows(const struct fp8r_sm90_config *config)
 {
+    if (config->tokens) return config->tokens;
     return (config->alternate ? 1 : config->groups) * config->tiles * 64;
 }
 
 bool fp8r_sm90_interleaves(const struct fp8r_sm90_config *config, const fp8r_problem *problem)
 {
     const int group = FP8R_SM90_WIDE_GROUP(config->columns);
-    if (config->family != FP8R_SM90_WIDE || config->split > 1 || problem->out.align_bytes < 16 ||
-        fp8r_dtype_bytes(problem->out.dtype) != 2 || problem->n % group != 0 ||
-        config->columns / config->share_m % group != 0)
+    if (config->family != FP8R_SM90_WIDE || config->split > 1 || config->tokens ||
+        problem->out.align_bytes < 16 || fp8r_dtype_bytes(problem->out.dtype) != 2 ||
+        problem->n % group != 0 || config->columns / config->share_m % group != 0)
         return false;
     /* A group of rows is a step of the tensor map, and matrices are so many groups apart, counted in 31 bits.
      */

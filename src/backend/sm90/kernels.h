@@ -13,6 +13,7 @@ const void *fp8r_sm90_skinny_fast(int tokens, bool e5m2);
 const void *fp8r_sm90_skinny_precise(int tokens, bool e5m2);
 const void *fp8r_sm90_wide_fast(int groups, int tiles, int columns, bool e5m2);
 const void *fp8r_sm90_wide_alternating(int tiles, int columns);
+const void *fp8r_sm90_wide_swapped(int groups, int tokens);
 const void *fp8r_sm90_wide_precise(int groups, int tiles, int columns, bool e5m2);
 
 #ifdef __cplusplus

@@ -203,12 +203,13 @@ static void fill_loads(const struct fp8r_sm90_config *config, const struct fp8r_
                        struct fp8r_sm90_args *args)
 {
     const int64_t there = (m + 7) / 8 * 8;
-    const bool is_shared = config->family == FP8R_SM90_WIDE && config->share_n > 1;
-    args->rows_a = !is_shared && there < shape->rows_a ? (int32_t)there : shape->rows_a;
+    const bool is_whole = config->family == FP8R_SM90_WIDE &&
+                          (config->share_n > 1 || FP8R_SM90_WIDE_BOXES(fp8r_sm90_tile_rows(config)) > 1);
+    args->rows_a = !is_whole && there < shape->rows_a ? (int32_t)there : shape->rows_a;
     if (config->family == FP8R_SM90_SKINNY)
         args->load_bytes = shape->depth * (shape->rows + args->rows_a) * FP8R_SM90_BLOCK_K;
     else
-        args->load_bytes = (is_shared ? fp8r_sm90_tile_rows(config) : args->rows_a) * FP8R_SM90_BLOCK_K +
+        args->load_bytes = (is_whole ? fp8r_sm90_tile_rows(config) : args->rows_a) * FP8R_SM90_BLOCK_K +
                            config->columns * FP8R_SM90_BLOCK_K;
 }
 

@@ -42,7 +42,7 @@
 #define FP8R_SM90_SKINNY_THREADS(groups) ((groups)*128 + 64)
 
 /* Widths of the tokens' side; the promoting kernels end where both sets of accumulators no longer fit. */
-#define FP8R_SM90_SKINNY_FAST(X)    X(8) X(16) X(24) X(32) X(48) X(64) X(96) X(128) X(192) X(256)
+#define FP8R_SM90_SKINNY_FAST(X)    X(8) X(16) X(24) X(32) X(48) X(64) X(72) X(96) X(128) X(136) X(192) X(256)
 #define FP8R_SM90_SKINNY_PRECISE(X) X(8) X(16) X(24) X(32) X(48) X(64) X(96) X(128)
 
 /* ---- Wide
@@ -76,6 +76,10 @@
     X(2, 1, 96) X(2, 1, 112) X(2, 1, 128) X(2, 1, 176) X(2, 1, 192) X(2, 1, 224) X(2, 1, 256)
 #define FP8R_SM90_WIDE_PRECISE(X) X(2, 1, 64) X(2, 1, 96) X(2, 1, 112) X(2, 1, 128) X(2, 1, 176) X(2, 1, 192)
 /* Two warpgroups with a tile each, in turns: 64-row tiles, columns. */
+/* Operands swapped: warpgroups with 64 rows of b each, parts of the rows of a, rows a part. */
+#define FP8R_SM90_WIDE_BOXES(rows) ((rows) > 256 ? 3 : 1) /* of the copy engine, which takes 256 rows a box  \
+                                                           */
+#define FP8R_SM90_WIDE_SWAPPED(X)     X(1, 1, 72) X(1, 1, 136) X(2, 1, 136) X(2, 3, 88)
 #define FP8R_SM90_WIDE_ALTERNATING(X) X(2, 96) X(2, 112) X(2, 128) X(2, 160) X(2, 176) X(2, 192)
 /* Those that also take e5m2 for a. */
 #define FP8R_SM90_WIDE_E5M2(X) X(2, 1, 128) X(2, 1, 192)

@@ -131,8 +131,8 @@ int fp8r_sm90_skinny_widest(const struct fp8r_sm90_config *config, const fp8r_pr
     for (int i = 0; i < SKINNY_WIDTHS; ++i) {
         const int tokens = skinny_widths[i];
         struct fp8r_sm90_shape shape;
-        if (!skinny_kernel(tokens, promote, e5m2) ||
-            skinny_rows_max(config, tokens, promote) < SKINNY_ROWS_MIN ||
+        if (!skinny_kernel(tokens, promote, e5m2)) continue;
+        if (skinny_rows_max(config, tokens, promote) < SKINNY_ROWS_MIN ||
             !skinny_layout(config, problem->k, tokens, SKINNY_ROWS_MIN, &shape))
             break;
         widest = tokens;
@@ -200,12 +200,15 @@ bool fp8r_sm90_shape_wide(const fp8r_device_facts *device, const struct fp8r_sm9
 {
     const int rows = fp8r_sm90_tile_rows(config), columns = config->columns;
     const int cluster = config->split * config->share_m * config->share_n;
-    const int scales = (4 * columns + (config->split > 1 ? rows : 0)) * (int)sizeof(float);
+    const int scales = (4 * columns + (config->tokens      ? 2 * rows
+                                       : config->split > 1 ? rows
+                                                           : 0)) *
+                       (int)sizeof(float);
     const int receive = config->split > 1 ? rows * columns * (int)sizeof(float) + config->split * 1024 : 0;
     const int budget = SHARED_SM_BYTES - SHARED_SYSTEM_BYTES - ALIGN_BYTES - scales - BARRIERS_BYTES;
     *shape = (struct fp8r_sm90_shape){.kernel = fp8r_sm90_wide_kernel(config, problem),
                                       .m_max = INT32_MAX,
-                                      .rows_a = rows / config->share_n,
+                                      .rows_a = rows / config->share_n / FP8R_SM90_WIDE_BOXES(rows),
                                       .rows_b = columns / config->share_m,
                                       .threads = FP8R_SM90_WIDE_THREADS(config->groups),
                                       .cluster = cluster,

@@ -13,18 +13,23 @@ static const char *const config_names[] = {
 #define SKINNY(segments, blocks, cut, room)                         "skinny_k" #segments "_b" #blocks "_c" #cut #room
 #define WIDE(name, groups, tiles, columns, split, share_m, share_n) "wide_" name
 #define ALTERNATING(name, tiles, columns, share_m, share_n)         "wide_" name
+#define SWAPPED(groups, tokens, columns)                            "wide_t" #tokens "x" #columns
 #include "backend/sm90/configs.inc"
 #undef SKINNY
 #undef WIDE
 #undef ALTERNATING
+#undef SWAPPED
     NULL};
 
 /* The last M that is asked about together with m: steps of 8 and 16 inside a skinny kernel's width, then of 64
- * and 128, the heights of tiles, that double with M from 8192 on. The model's own error is larger than what is
- * lost inside a step. */
+ * and 128, the heights of tiles, that double with M from 8192 on. The first eight rows beyond a multiple of 64
+ * are a step of their own: there are kernels so much wider. The model's own error is larger than what is lost
+ * inside a step. */
 static int64_t bracket_end(int64_t m)
 {
     if (m > INT32_MAX) return m; /* which nothing takes */
+    const int64_t first = (m - 1) / 64 * 64 + 8;
+    if (m <= 1024 && m <= first) return first;
     int64_t step = m <= 32 ? 8 : m <= 256 ? 16 : m <= 1024 ? 64 : 128;
     while (step < (m + 63) / 64 && m > 1024)
         step *= 2;

@@ -24,6 +24,7 @@ struct fp8r_sm90_config {
         room; /* skinny: blocks a multiprocessor that the work is cut for, that shared memory is left for */
     int groups, tiles, columns; /* wide: the tile, see wide.cuh */
     bool alternate;             /* wide: warpgroups make tiles of their own, in turns */
+    int tokens;                 /* wide: rows of a on the narrow side, where operands are swapped */
 };
 
 /* All configurations; an index below means these. */
@@ -67,7 +68,7 @@ struct fp8r_sm90_shape {
     int32_t raster, segments;
 };
 
-enum { FP8R_SM90_SHAPES_MAX = 10 };
+enum { FP8R_SM90_SHAPES_MAX = 12 };
 
 /* A configuration made ready for a family of problems: plain data, nothing to destroy. */
 struct fp8r_sm90_plan {

@@ -175,8 +175,8 @@ FP8R_DEVICE void wide_load_tiles_of_a(const struct fp8r_sm90_args *args, const s
     if (elected()) wide_produce_a<ROWS, COLUMNS>(args, place, pipe, first);
 }
 
-/* The warp that loads scales of b and bias. scales: two times both. */
-template <int ROWS, int COLUMNS>
+/* The warp that loads scales of b and bias, and, where operands are swapped, of a. scales: two times all. */
+template <int ROWS, int COLUMNS, bool SWAPPED = false>
 FP8R_DEVICE void wide_load_scales(const struct fp8r_sm90_args *args, const struct wide_place *place,
                                   const struct wide_barriers *barriers, float *scales, int first)
 {
@@ -184,9 +184,11 @@ FP8R_DEVICE void wide_load_scales(const struct fp8r_sm90_args *args, const struc
     grid_wait();
     for (int index = first; index < args->tiles; index += args->step, ++count) {
         const struct wide_tile tile = wide_tile_at(args, place, index, ROWS, COLUMNS);
-        float *const buffer = scales + count % 2 * (2 * COLUMNS);
+        float *const buffer = scales + count % 2 * (2 * COLUMNS + (SWAPPED ? ROWS : 0));
         barrier_wait(barriers->scales_empty + 8 * (count % 2), (count / 2 & 1) ^ 1);
         stage_columns(args, tile.batch, tile.n, COLUMNS, buffer, buffer + COLUMNS);
+        for (int i = threadIdx.x % 32; SWAPPED && i < ROWS; i += 32)
+            buffer[2 * COLUMNS + i] = load_scale_a(args, tile.batch, tile.m + i);
         barrier_arrive(barriers->scales_full + 8 * (count % 2));
     }
 }

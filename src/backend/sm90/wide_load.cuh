@@ -55,6 +55,7 @@ template <int ROWS, int COLUMNS, bool SHARED>
 FP8R_DEVICE void wide_load_a(const struct fp8r_sm90_args *args, const struct wide_place *place,
                              const struct pipeline *pipe, const struct wide_tile *tile, struct cursor *at)
 {
+    constexpr int boxes = FP8R_SM90_WIDE_BOXES(ROWS);
     const int part = SHARED ? place->n_rank * args->part_a : 0, y = tile->m + part,
               z = args->a_batch * tile->batch;
     const uint32_t offset = part * FP8R_SM90_BLOCK_K;
@@ -65,7 +66,10 @@ FP8R_DEVICE void wide_load_a(const struct fp8r_sm90_args *args, const struct wid
             tma_load_multicast(at->to + offset, &args->map_a, k, y, z, at->full, place->share_a,
                                FP8R_L2_EVICT_NORMAL);
         else
-            tma_load(at->to, &args->map_a, k, y, z, at->full, FP8R_L2_EVICT_NORMAL);
+#pragma unroll
+            for (int i = 0; i < boxes; ++i)
+                tma_load(at->to + i * (ROWS / boxes * FP8R_SM90_BLOCK_K), &args->map_a, k,
+                         y + i * (ROWS / boxes), z, at->full, FP8R_L2_EVICT_NORMAL);
         cursor_advance(at, pipe);
     }
 }
