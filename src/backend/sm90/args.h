@@ -67,6 +67,12 @@ struct fp8r_sm90_args {
         step_z;           /* skinny: a block of K along the maps: 128, 0; or 0, 1 where blocks are an axis */
     int32_t weight_bytes; /* skinny: of one block of K of the weights, in shared memory */
     int32_t receive_offset, scales_offset, barriers_offset; /* bytes in shared memory */
+    /* skinny: how many lines of 128 bytes of each row of a segment are asked for at the start (0: none), and
+     * where b lies */
+    int32_t lines;
+    struct fp8r_sm90_divisor by_lines;
+    const uint8_t *b;
+    int64_t b_row, b_matrix;
 };
 
 #endif

@@ -227,6 +227,25 @@ static void fill_shares(const struct fp8r_sm90_config *config, const struct fp8r
         args->share_b |= 1 << (config->split * i);
 }
 
+/* Which lines of static weights a skinny kernel asks the L2 for before all else: one a thread that
+ * multiplies, inside its segment of K. */
+static void fill_lines(const struct fp8r_sm90_plan *plan, const fp8r_problem *problem,
+                       const fp8r_pointers *pointers, struct fp8r_sm90_args *args)
+{
+    args->by_lines = divisor(1);
+    if (plan->config->family != FP8R_SM90_SKINNY || args->ahead == 0) return;
+    const int64_t whole = problem->k / FP8R_SM90_BLOCK_K / (args->split * args->inner);
+    const int64_t most = FP8R_SM90_SKINNY_ASKED_BYTES / (FP8R_SM90_BLOCK_K * args->rows * args->inner);
+    int64_t lines = args->row_warps * 32 / args->rows;
+    if (lines > most) lines = most > 1 ? most : 1;
+    if (lines > whole) lines = whole;
+    args->lines = (int32_t)lines;
+    args->by_lines = divisor(lines);
+    args->b = pointers->b;
+    args->b_row = problem->b.col_stride;
+    args->b_matrix = problem->b.batch_stride;
+}
+
 static void fill_args(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_shape *shape,
                       const fp8r_problem *problem, const fp8r_pointers *pointers, struct fp8r_sm90_args *args)
 {
@@ -259,6 +278,7 @@ static void fill_args(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_
     args->scales_offset = shape->scales_offset;
     args->barriers_offset = shape->barriers_offset;
     fill_divisors(args);
+    fill_lines(plan, problem, pointers, args);
 }
 
 /* Skinny: blocks of a cluster x clusters along N x batch. Wide: so many blocks; without a split those walk

@@ -25,6 +25,9 @@
 /* Most segments of K inside a block. */
 #define FP8R_SM90_SKINNY_INNER_MAX 4
 
+/* Of a block's weights so many bytes at most are asked for at the start: 64 KB cost more than they gain. */
+#define FP8R_SM90_SKINNY_ASKED_BYTES 32768
+
 /* Most blocks of K a stage. */
 #define FP8R_SM90_SKINNY_DEPTH_MAX 4
 

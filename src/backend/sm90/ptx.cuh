@@ -197,6 +197,12 @@ FP8R_DEVICE void barrier_arrive_release(uint32_t barrier, int first, int count)
 /* ---- The bulk copy engine
  * ---------------------------------------------------------------------------------------- */
 
+/* Asks the L2 for the line that this address lies in. */
+FP8R_DEVICE void prefetch_line(const void *address)
+{
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(address) : "memory");
+}
+
 FP8R_DEVICE void tma_prefetch_map(const CUtensorMap *map)
 {
     asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");

@@ -97,8 +97,7 @@ FP8R_DEVICE void skinny_produce(const struct fp8r_sm90_args *args, const struct 
     }
 }
 
-/* Partial sums of few tokens are counted as they arrive; of many, each warp says when its own are all there.
- */
+/* Partial sums of few tokens are counted as they arrive; of many, each warp says when its own are there. */
 template <int TOKENS> FP8R_DEVICE constexpr bool skinny_counts()
 {
     return TOKENS <= 16;
@@ -317,17 +316,31 @@ FP8R_DEVICE void skinny_reduce(const struct fp8r_sm90_args *args, const struct s
         skinny_collect_fours<false>(args, place, parts, results);
 }
 
+/* Static weights: a line a thread comes from memory into the L2 while the copy engine fetches its tensor map.
+ * One instruction: more would run through a cold instruction cache. */
+FP8R_DEVICE void skinny_ask(const struct fp8r_sm90_args *args, const struct skinny_place *place, int row_warp,
+                            int inner)
+{
+    int line;
+    const int row = divide(row_warp * 32 + threadIdx.x % 32, &args->by_lines, &line);
+    if (args->lines == 0 || row >= args->rows || place->n + row >= args->n) return;
+    const int block = args->segment[place->segment + inner] + line;
+    prefetch_line(args->b + place->batch * args->b_matrix + (place->n + row) * args->b_row +
+                  block * FP8R_SM90_BLOCK_K);
+}
+
 /* A multiplying warp: rows of b need not fill the 64 of a warpgroup; it multiplies what lies behind them,
  * too, and those results are never stored. */
 template <int TOKENS, bool PROMOTE, int TYPES>
 FP8R_DEVICE void skinny_consume(const struct fp8r_sm90_args *args, const struct skinny_place *place,
                                 const struct pipeline *pipe, uint8_t *memory, uint32_t received, int warp)
 {
+    int row_warp;
+    const int inner = divide(warp, &args->by_row_warps, &row_warp);
+    skinny_ask(args, place, row_warp, inner);
     named_barrier_sync(FP8R_SM90_READY_BARRIER, args->by_consumers.d * 32 + 64);
     if (args->split > 1) cluster_arrive_relaxed();
     grid_wait();
-    int row_warp;
-    const int inner = divide(warp, &args->by_row_warps, &row_warp);
     const struct stride stride = skinny_stride(args, place, inner);
     const struct skinny_scales scales = skinny_load_scales(args, place);
     const uint32_t p_offset = row_warp / 4 * (64 * FP8R_SM90_BLOCK_K),
@@ -368,15 +381,9 @@ __global__ void __launch_bounds__(FP8R_SM90_SKINNY_THREADS(FP8R_SM90_SKINNY_GROU
     const int warp = (int)kept(threadIdx.x / 32), consumers = args.by_consumers.d;
     const struct skinny_place place = skinny_locate(&args);
     const uint32_t full = memory + args.barriers_offset, received = full + 16 * FP8R_SM90_STAGES_MAX;
-    const struct pipeline pipe = {memory,
-                                  full,
-                                  full + 8 * FP8R_SM90_STAGES_MAX,
-                                  args.stages,
-                                  args.stage_bytes,
-                                  args.depth,
-                                  args.weight_bytes,
-                                  args.rows_a * FP8R_SM90_BLOCK_K,
-                                  0u};
+    const struct pipeline pipe = {
+        memory, full, full + 8 * FP8R_SM90_STAGES_MAX, args.stages, args.stage_bytes,
+        args.depth, args.weight_bytes, args.rows_a * FP8R_SM90_BLOCK_K, 0u};
     if (warp == consumers)
         skinny_load_weights<TOKENS>(&args, &place, &pipe);
     else if (warp > consumers)
