@@ -233,7 +233,9 @@ static void fill_lines(const struct fp8r_sm90_plan *plan, const fp8r_problem *pr
                        const fp8r_pointers *pointers, struct fp8r_sm90_args *args)
 {
     args->by_lines = divisor(1);
-    if (plan->config->family != FP8R_SM90_SKINNY || args->ahead == 0) return;
+    if (plan->config->family != FP8R_SM90_SKINNY || args->ahead == 0 ||
+        problem->m > FP8R_SM90_SKINNY_ASKED_TOKENS)
+        return;
     const int64_t whole = problem->k / FP8R_SM90_BLOCK_K / (args->split * args->inner);
     const int64_t most = FP8R_SM90_SKINNY_ASKED_BYTES / (FP8R_SM90_BLOCK_K * args->rows * args->inner);
     int64_t lines = args->row_warps * 32 / args->rows;

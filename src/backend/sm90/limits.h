@@ -25,8 +25,10 @@
 /* Most segments of K inside a block. */
 #define FP8R_SM90_SKINNY_INNER_MAX 4
 
-/* Of a block's weights so many bytes at most are asked for at the start: 64 KB cost more than they gain. */
-#define FP8R_SM90_SKINNY_ASKED_BYTES 32768
+/* Of a block's weights about so many bytes are asked for at the start, for products of few tokens: 64 KB, or
+ * more tokens, cost more than they gain. */
+#define FP8R_SM90_SKINNY_ASKED_BYTES  16384
+#define FP8R_SM90_SKINNY_ASKED_TOKENS 16
 
 /* Most blocks of K a stage. */
 #define FP8R_SM90_SKINNY_DEPTH_MAX 4
