@@ -91,6 +91,27 @@ static const char *const default_cases[] = {
     "256x28672x512:static",
     "100x1040x1424:static",
     "190x2000x2064:static:bias",
+    /* Rows that the copy engine does not take. */
+    "16x1280x3420:static",
+    "1x4096x3420",
+    "256x1280x3420:bias",
+    "1024x4096x3420",
+    "129x640x3420:precise:fp16:bias=fp16",
+    "3x100x3419:precise",
+    "300x777x3419:a=e5m2",
+    "65x333x17",
+    "130x257x17:fp32",
+    "1x5x1",
+    "2x3x15:precise",
+    "7x64x127",
+    "300x129x129:a=e5m2:precise",
+    "33x130x1000:align=1",
+    "64x96x2048:align=8:precise",
+    "66x96x2048:align=2",
+    "200x520x640:align=4:lda=700:ldb=644",
+    "17x1001x513:lda=520:ldb=519:align=1",
+    "3*70x300x1170:tensor",
+    "5*9x65x3:fp32",
 };
 
 /* ---- Data
@@ -120,11 +141,20 @@ static __device__ uint8_t code_of(bool e5m2, int kind, uint64_t index)
     return (uint8_t)((h & 0x80) | (3 + (h >> 8) % 7) << 3 | (h >> 16 & 7));
 }
 
-static __global__ void fill_codes(uint8_t *data, int64_t count, bool e5m2, int kind, uint64_t seed)
+/* An operand in memory: rows of k codes; from one row and one matrix to the next. */
+struct rows {
+    int64_t k, rows, row_stride, batch_stride;
+};
+
+/* What is no code of a row is NaN: a kernel must not let it matter. */
+static __global__ void fill_codes(uint8_t *data, int64_t count, struct rows rows, bool e5m2, int kind, uint64_t seed)
 {
     for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < count;
-         i += (int64_t)gridDim.x * blockDim.x)
-        data[i] = code_of(e5m2, kind, i + (seed << 40));
+         i += (int64_t)gridDim.x * blockDim.x) {
+        const int64_t in_matrix = rows.batch_stride > 0 ? i % rows.batch_stride : i;
+        const bool inside = in_matrix / rows.row_stride < rows.rows && in_matrix % rows.row_stride < rows.k;
+        data[i] = inside ? code_of(e5m2, kind, i + (seed << 40)) : 0x7F;
+    }
 }
 
 static __global__ void fill_scales(float *data, int64_t count, uint64_t seed)
@@ -281,6 +311,15 @@ static void *device_bytes(int64_t bytes)
     return memory;
 }
 
+/* NaN in front of an operand, and behind a: b ends with its memory, so that memcheck sees what reads on. */
+enum { GUARD_BYTES = 256 };
+
+/* Where an operand that is aligned to so much only begins behind a guard. */
+static int64_t offset_of(int align_bytes, int times)
+{
+    return GUARD_BYTES + (align_bytes < GUARD_BYTES ? align_bytes * times : 0);
+}
+
 static int64_t extent(int64_t batch, int64_t batch_stride, int64_t rows, int64_t row_stride, int64_t columns)
 {
     return (batch - 1) * batch_stride + (rows - 1) * row_stride + columns;
@@ -405,7 +444,15 @@ static void run_case(const char *text, const fp8r_device_facts *device)
                                      p->out.row_stride > p->n ? p->out.row_stride : p->n) *
                               fp8r_dtype_bytes(p->out.dtype);
     const int64_t scales_a = p->batch * p->m, scales_b = p->batch * p->n, elements = p->batch * p->m * p->n;
-    struct data data = {(uint8_t *)device_bytes(a_bytes),     (uint8_t *)device_bytes(b_bytes),
+    const int64_t a_offset = offset_of(p->a.align_bytes, 1), b_offset = offset_of(p->b.align_bytes, 3);
+    uint8_t *a_memory, *b_memory;
+    CHECK(cudaMalloc(&a_memory, a_offset + a_bytes + GUARD_BYTES));
+    CHECK(cudaMalloc(&b_memory, b_offset + b_bytes));
+    CHECK(cudaMemset(a_memory, 0x7F, a_offset + a_bytes + GUARD_BYTES));
+    CHECK(cudaMemset(b_memory, 0x7F, b_offset));
+    const struct rows a_rows = {p->k, p->m, p->a.row_stride, p->a.batch_stride},
+                      b_rows = {p->k, p->n, p->b.col_stride, p->b.batch_stride};
+    struct data data = {a_memory + a_offset,                  b_memory + b_offset,
                         (float *)device_bytes(4 * scales_a),  (float *)device_bytes(4 * scales_b),
                         device_bytes(4 * scales_b),           device_bytes(out_bytes),
                         (double *)device_bytes(8 * elements), (double *)device_bytes(8 * elements)};
@@ -414,8 +461,8 @@ static void run_case(const char *text, const fp8r_device_facts *device)
     fill_scales<<<64, 256>>>(data.scale_b, scales_b, 6);
     if (p->bias.dtype) fill_bias<<<64, 256>>>(data.bias, p->bias.dtype, scales_b);
     for (int kind = 0; kind < DATA_KINDS; ++kind) {
-        fill_codes<<<1024, 256>>>(data.a, a_bytes, p->a.dtype == FP8R_DTYPE_E5M2, kind, 1);
-        fill_codes<<<1024, 256>>>(data.b, b_bytes, false, kind, 2);
+        fill_codes<<<1024, 256>>>(data.a, a_bytes, a_rows, p->a.dtype == FP8R_DTYPE_E5M2, kind, 1);
+        fill_codes<<<1024, 256>>>(data.b, b_bytes, b_rows, false, kind, 2);
         if (kind == DATA_NAN) {
             CHECK(cudaMemset(data.a + (p->m / 2) * p->a.row_stride + p->k - 1, 0x7F, 1));
             CHECK(cudaMemset(data.b + (p->n / 3) * p->b.col_stride + p->k / 2, 0xFF, 1));
@@ -425,7 +472,7 @@ static void run_case(const char *text, const fp8r_device_facts *device)
         CHECK(cudaDeviceSynchronize());
         run_configs(text, device, p, &data, out_bytes, (enum data_kind)kind, verdict);
     }
-    void *const all[] = {data.a,   data.b,    data.scale_a,    data.scale_b, data.bias,
+    void *const all[] = {a_memory, b_memory,  data.scale_a,    data.scale_b, data.bias,
                          data.out, data.sums, data.magnitudes, verdict};
     for (void *memory : all)
         CHECK(cudaFree(memory));

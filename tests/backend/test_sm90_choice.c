@@ -70,6 +70,8 @@ static void answers_hold_up_to_the_horizon(void **state)
     check_horizons(row, "1x4096x4096:invariant", 1000);
     check_horizons(row, "4000*1x512x128", 5000);
     check_horizons(row, "1x16x24:ta", 300);
+    check_horizons(row, "1x4096x3420", 3000);
+    check_horizons(row, "4000*1x512x127:precise", 5000);
 }
 
 static void every_name_is_its_configuration(void **state)
@@ -122,11 +124,56 @@ static void decode_is_skinny(void **state)
     assert_memory_equal(row->configs[row->pick(row->user, &h200, &problem)], "wide_", 5);
 }
 
+/* Operands that the copy engine does not take have configurations of their own, with the bits of the others; nobody else
+ * is asked, and where it does take them these are not picked. */
+static void packed_rows_have_their_own(void **state)
+{
+    static const char *const texts[] = {"16x1280x3420", "1024x4096x3420:bias", "300x777x3419:precise", "1x5x1", "65x333x17",
+                                        "33x130x1024:align=1", "64x96x2048:align=8", "20x520x640:lda=700:align=4",
+                                        "300x129x129:a=e5m2:precise", "3*70x300x1170:tensor", "7x64x100:invariant"};
+    const fp8r_backend *row = sm90();
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        fp8r_problem problem = problem_of(texts[i]);
+        fp8r_reason reason;
+        assert_true(row->supports(row->user, &h200, &problem, FP8R_CONFIG_ANY, &reason));
+        const int picked = row->pick(row->user, &h200, &problem);
+        assert_memory_equal(row->configs[picked], "wide_p", 6);
+        assert_true(row->expect(row->user, &h200, &problem, picked) > 0);
+        for (int config = 0; config < fp8r_sm90_config_count; config++) {
+            const bool takes = row->supports(row->user, &h200, &problem, config, &reason);
+            if (!fp8r_sm90_configs[config].packed) {
+                assert_false(takes);
+                if (config == 0 && problem.m <= 64) assert_int_equal(reason.code, FP8R_REASON_ALIGNMENT);
+            }
+        }
+        const char *numerics = row->numerics(row->user, &h200, &problem, picked);
+        if (problem.numerics == FP8R_NUMERICS_BATCH_INVARIANT) assert_string_equal(numerics, "fast_k1");
+        assert_memory_equal(numerics, problem.accumulation == FP8R_ACCUMULATE_PRECISE ? "precise_k" : "fast_k", 6);
+        problem.a.align_bytes = problem.b.align_bytes = 16;
+        assert_memory_not_equal(row->configs[row->pick(row->user, &h200, &problem)], "wide_p", 6);
+    }
+}
+
+/* The fastest where they were measured: few rows of a take narrow tiles and split K, many take large ones. */
+static void packed_tiles_grow_with_m(void **state)
+{
+    static const char *const fastest[][2] = {{"16x1280x3420", "wide_p64x64_k4"}, {"16x4096x3420", "wide_p64x64_k2"},
+                                             {"256x1280x3420", "wide_p64x96_k2"}, {"256x4096x3420", "wide_p64x128"},
+                                             {"1024x1280x3420", "wide_p64x160"},  {"1024x4096x3420", "wide_p128x128"}};
+    const fp8r_backend *row = sm90();
+    (void)state;
+    for (size_t i = 0; i < sizeof fastest / sizeof *fastest; i++) {
+        const fp8r_problem problem = problem_of(fastest[i][0]);
+        assert_string_equal(row->configs[row->pick(row->user, &h200, &problem)], fastest[i][1]);
+    }
+}
+
 /* A part of a GPU, or a smaller one: the model has an answer. */
 static void any_number_of_multiprocessors(void **state)
 {
     static const char *const texts[] = {"5x512x4096", "100x512x2048:bias", "300x1040x1152", "8192x4096x4096",
-                                        "16*7x128x512:tensor"};
+                                        "16*7x128x512:tensor", "100x512x1001", "1x512x3420"};
     const fp8r_backend *row = sm90();
     (void)state;
     for (int sm_count = 1; sm_count <= 160; sm_count++) {
@@ -161,6 +208,8 @@ int main(void)
         cmocka_unit_test(every_name_is_its_configuration),
         cmocka_unit_test(half_rows_are_quantised_in_front),
         cmocka_unit_test(decode_is_skinny),
+        cmocka_unit_test(packed_rows_have_their_own),
+        cmocka_unit_test(packed_tiles_grow_with_m),
         cmocka_unit_test(any_number_of_multiprocessors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

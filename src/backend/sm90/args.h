@@ -22,6 +22,13 @@ struct fp8r_sm90_divisor {
     uint32_t reciprocal;
 };
 
+/* An operand as it lies in memory, rows of K: its first byte, the end of its last row, bytes from one row and
+ * from one matrix to the next (0: one for all). */
+struct fp8r_sm90_matrix {
+    const uint8_t *data, *end;
+    int64_t row, batch;
+};
+
 struct fp8r_sm90_args {
     CUtensorMap map_a, map_b;
     const float *scale_a, *scale_b; /* NULL: 1 */
@@ -73,6 +80,8 @@ struct fp8r_sm90_args {
     struct fp8r_sm90_divisor by_lines;
     const uint8_t *b;
     int64_t b_row, b_matrix;
+    int32_t k; /* packed */
+    struct fp8r_sm90_matrix packed_a, packed_b; /* packed, which has no maps */
 };
 
 #endif

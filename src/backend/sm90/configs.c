@@ -9,9 +9,12 @@
 #include "backend/sm90/shapes.h"
 #include "base/dtype.h"
 
+/* Of the copy engine's addresses and pitches. */
+enum { COPY_ALIGN_BYTES = 16 };
+
 /* skinny_kK_bB_cCR: K segments over B blocks, cut for C blocks a multiprocessor of which R would have room.
  * wide_RxC with _mX, _nX: tiles of R rows and C columns of out, tiles of b, of a shared by X blocks; _kK: K
- * segments, each its own block. */
+ * segments, each its own block; aRxC: in turns; pRxC: without the copy engine. */
 #define SKINNY(segments_, blocks_, cut_, room_)                                                              \
     {                                                                                                        \
         .name = "skinny_k" #segments_ "_b" #blocks_ "_c" #cut_ #room_, .family = FP8R_SM90_SKINNY,           \
@@ -39,6 +42,12 @@
         .tokens = (tokens_)                                                                                  \
     }
 
+#define PACKED(name_, groups_, columns_, split_)                                                             \
+    {                                                                                                        \
+        .name = "wide_" name_, .family = FP8R_SM90_WIDE, .split = (split_), .share_m = 1, .share_n = 1,      \
+        .inner = 1, .groups = (groups_), .tiles = 1, .columns = (columns_), .packed = true                   \
+    }
+
 const struct fp8r_sm90_config fp8r_sm90_configs[] = {
 #include "backend/sm90/configs.inc"
 };
@@ -50,6 +59,7 @@ const void *fp8r_sm90_wide_kernel(const struct fp8r_sm90_config *config, const f
     const bool e5m2 = problem->a.dtype == FP8R_DTYPE_E5M2, promote = fp8r_sm90_promotes(config, problem);
     if (config->tokens)
         return promote || e5m2 ? NULL : fp8r_sm90_wide_swapped(config->groups, config->tokens);
+    if (config->packed) return fp8r_sm90_packed(config->groups, config->columns, promote, e5m2);
     if (config->alternate)
         return promote || e5m2 ? NULL : fp8r_sm90_wide_alternating(config->tiles, config->columns);
     return promote ? fp8r_sm90_wide_precise(config->groups, config->tiles, config->columns, e5m2)
@@ -65,7 +75,7 @@ int fp8r_sm90_tile_rows(const struct fp8r_sm90_config *config)
 bool fp8r_sm90_interleaves(const struct fp8r_sm90_config *config, const fp8r_problem *problem)
 {
     const int group = FP8R_SM90_WIDE_GROUP(config->columns);
-    if (config->family != FP8R_SM90_WIDE || config->split > 1 || config->tokens ||
+    if (config->family != FP8R_SM90_WIDE || config->packed || config->split > 1 || config->tokens ||
         problem->out.align_bytes < 16 || fp8r_dtype_bytes(problem->out.dtype) != 2 ||
         problem->n % group != 0 || config->columns / config->share_m % group != 0)
         return false;
@@ -100,6 +110,11 @@ int fp8r_sm90_segments(const struct fp8r_sm90_config *config, const fp8r_problem
     return split > 1 ? split : 0;
 }
 
+bool fp8r_sm90_takes_maps(const fp8r_problem *problem)
+{
+    return problem->a.align_bytes >= COPY_ALIGN_BYTES && problem->b.align_bytes >= COPY_ALIGN_BYTES;
+}
+
 static bool supports_operands(const fp8r_problem *problem, fp8r_reason *reason)
 {
     const int64_t most = INT32_MAX - 512; /* coordinates and rows are 32 bits, tiles may reach past the end */
@@ -109,8 +124,6 @@ static bool supports_operands(const fp8r_problem *problem, fp8r_reason *reason)
     FP8R_REJECT_IF(problem->layout_a > FP8R_LAYOUT_INNER_PADDED, reason, LAYOUT, "a", 0, 0);
     FP8R_REJECT_IF(problem->layout_b > FP8R_LAYOUT_INNER_PADDED, reason, LAYOUT, "b", 0, 0);
     FP8R_REJECT_IF(problem->layout_out > FP8R_LAYOUT_INNER_PADDED, reason, LAYOUT, "out", 0, 0);
-    FP8R_REJECT_IF(problem->a.align_bytes < 16, reason, ALIGNMENT, "a", problem->a.align_bytes, 16);
-    FP8R_REJECT_IF(problem->b.align_bytes < 16, reason, ALIGNMENT, "b", problem->b.align_bytes, 16);
     FP8R_REJECT_IF(problem->m > most, reason, SHAPE_MAX, "M", problem->m, most);
     FP8R_REJECT_IF(problem->n > most, reason, SHAPE_MAX, "N", problem->n, most);
     FP8R_REJECT_IF(problem->k > most, reason, SHAPE_MAX, "K", problem->k, most);
@@ -120,6 +133,16 @@ static bool supports_operands(const fp8r_problem *problem, fp8r_reason *reason)
                    0);
     FP8R_REJECT_IF(problem->b.col_stride >= pitch || problem->b.batch_stride >= pitch, reason, LAYOUT, "b", 0,
                    0);
+    return true;
+}
+
+/* What the copy engine wants of addresses and pitches. */
+static bool supports_maps(const fp8r_problem *problem, fp8r_reason *reason)
+{
+    FP8R_REJECT_IF(problem->a.align_bytes < COPY_ALIGN_BYTES, reason, ALIGNMENT, "a", problem->a.align_bytes,
+                   COPY_ALIGN_BYTES);
+    FP8R_REJECT_IF(problem->b.align_bytes < COPY_ALIGN_BYTES, reason, ALIGNMENT, "b", problem->b.align_bytes,
+                   COPY_ALIGN_BYTES);
     return true;
 }
 
@@ -150,6 +173,7 @@ bool fp8r_sm90_supports(const fp8r_device_facts *device, const fp8r_problem *pro
     }
     const struct fp8r_sm90_config *config = &fp8r_sm90_configs[config_index];
     if (!supports_operands(problem, reason) || !supports_split(config, problem, reason)) return false;
+    if (!config->packed && !supports_maps(problem, reason)) return false;
     if (config->family == FP8R_SM90_SKINNY) {
         const int widest = fp8r_sm90_skinny_widest(config, problem);
         FP8R_REJECT_IF(problem->m > widest, reason, SHAPE_MAX, "M", problem->m, widest);

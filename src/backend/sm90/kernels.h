@@ -15,6 +15,7 @@ const void *fp8r_sm90_wide_fast(int groups, int tiles, int columns, bool e5m2);
 const void *fp8r_sm90_wide_alternating(int tiles, int columns);
 const void *fp8r_sm90_wide_swapped(int groups, int tokens);
 const void *fp8r_sm90_wide_precise(int groups, int tiles, int columns, bool e5m2);
+const void *fp8r_sm90_packed(int groups, int columns, bool promote, bool e5m2);
 
 #ifdef __cplusplus
 }

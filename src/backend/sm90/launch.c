@@ -122,6 +122,7 @@ static bool fill_maps(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_
         pointers->a, problem->k, problem->m, problem->batch, problem->a.row_stride, problem->a.batch_stride};
     const struct operand_rows b = {
         pointers->b, problem->k, problem->n, problem->batch, problem->b.col_stride, problem->b.batch_stride};
+    if (plan->config->packed) return true; /* it has none */
     if (plan->config->family == FP8R_SM90_SKINNY)
         return encode_operand_deep(encode, &args->map_a, &a, args->rows_a, shape->depth) &&
                encode_operand_deep(encode, &args->map_b, &b, shape->rows_b, shape->depth);
@@ -175,6 +176,29 @@ static void fill_places(const fp8r_problem *problem, const fp8r_pointers *pointe
     args->out_row = problem->out.row_stride;
     args->out_dtype = problem->out.dtype;
     args->bias_dtype = problem->bias.dtype;
+}
+
+static struct fp8r_sm90_matrix matrix_of(const void *data, int64_t k, int64_t rows, int64_t batch,
+                                         int64_t row, int64_t batch_stride)
+{
+    const uint8_t *const first = data;
+    return (struct fp8r_sm90_matrix){
+        .data = first,
+        .end = first + (batch - 1) * batch_stride + (rows - 1) * row + k,
+        .row = row,
+        .batch = batch_stride,
+    };
+}
+
+/* Where operands are, for kernels that read them by addresses. */
+static void fill_matrices(const fp8r_problem *problem, const fp8r_pointers *pointers,
+                          struct fp8r_sm90_args *args)
+{
+    args->k = (int32_t)problem->k;
+    args->packed_a = matrix_of(pointers->a, problem->k, problem->m, problem->batch, problem->a.row_stride,
+                        problem->a.batch_stride);
+    args->packed_b = matrix_of(pointers->b, problem->k, problem->n, problem->batch, problem->b.col_stride,
+                        problem->b.batch_stride);
 }
 
 /* Which part of K is whose, in how many stages. */
@@ -252,6 +276,7 @@ static void fill_args(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_
                       const fp8r_problem *problem, const fp8r_pointers *pointers, struct fp8r_sm90_args *args)
 {
     fill_places(problem, pointers, args);
+    fill_matrices(problem, pointers, args);
     fill_segments(plan->config, shape, problem->k, args);
     fill_shares(plan->config, shape, args);
     fill_loads(plan->config, shape, problem->m, args);

@@ -89,4 +89,39 @@
 /* Those that also take e5m2 for a. */
 #define FP8R_SM90_WIDE_E5M2(X) X(2, 1, 128) X(2, 1, 192)
 
+/* ---- Packed: wide tiles of rows that the copy engine does not take
+ * -------------------------------------------------------------------------------------------------------- */
+
+/* Warpgroups that load: one does not issue as fast as the tensor cores take. */
+#define FP8R_SM90_PACKED_LOADERS 2
+
+#define FP8R_SM90_PACKED_THREADS(groups) (((groups) + FP8R_SM90_PACKED_LOADERS) * 128)
+
+/* Registers a thread after trading, where sums do not fit what each of 384 threads gets at launch. */
+#define FP8R_SM90_PACKED_TRADES(accumulators) ((accumulators) > 96)
+#define FP8R_SM90_PACKED_REGISTERS            216
+#define FP8R_SM90_PACKED_LOADER_REGISTERS     144
+
+/* Rows that a warpgroup fills in one step, eight threads each; the loading warpgroups take steps in turns. */
+#define FP8R_SM90_PACKED_STEP_ROWS   16
+#define FP8R_SM90_PACKED_STRIDE_ROWS (FP8R_SM90_PACKED_STEP_ROWS * FP8R_SM90_PACKED_LOADERS)
+#define FP8R_SM90_PACKED_STEPS(rows)                                                                         \
+    (((rows) + FP8R_SM90_PACKED_STRIDE_ROWS - 1) / FP8R_SM90_PACKED_STRIDE_ROWS)
+
+/* Bytes of a window of K on its way to shared memory, and how many of them are: what the stages leave. */
+#define FP8R_SM90_PACKED_WINDOW_BYTES(groups, columns)                                                       \
+    ((FP8R_SM90_PACKED_STEPS(64 * (groups)) + FP8R_SM90_PACKED_STEPS(columns)) *                             \
+     FP8R_SM90_PACKED_STRIDE_ROWS * FP8R_SM90_BLOCK_K)
+#define FP8R_SM90_PACKED_STAGES(rows) ((rows) > 192 ? 3 : (rows) > 128 ? 4 : 5)
+#define FP8R_SM90_PACKED_RING(groups, columns)                                                               \
+    ((218 * 1024 - FP8R_SM90_PACKED_STAGES(64 * (groups) + (columns)) * (64 * (groups) + (columns)) * 128) / \
+     FP8R_SM90_PACKED_WINDOW_BYTES(groups, columns))
+
+/* Tiles: warpgroups of 64 rows, columns. Promoting, two warpgroups' sums do not fit the registers at launch.
+ */
+#define FP8R_SM90_PACKED_FAST(X)    X(1, 32) X(1, 64) X(1, 96) X(1, 128) X(1, 160) X(2, 128)
+#define FP8R_SM90_PACKED_PRECISE(X) X(1, 32) X(1, 64) X(1, 128)
+/* Those that also take e5m2 for a. */
+#define FP8R_SM90_PACKED_E5M2(X) X(1, 64)
+
 #endif

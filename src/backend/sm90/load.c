@@ -24,9 +24,12 @@ static cudaError_t load_all(bool e5m2)
 #define SKINNY_FAST(tokens)    fp8r_sm90_skinny_fast(tokens, e5m2),
 #define SKINNY_PRECISE(tokens) fp8r_sm90_skinny_precise(tokens, e5m2),
 #define WIDE_FAST(groups, tiles, columns)    fp8r_sm90_wide_fast(groups, tiles, columns, e5m2),
+#define PACKED_FAST(groups, columns)         fp8r_sm90_packed(groups, columns, false, e5m2),
+#define PACKED_PRECISE(groups, columns)      fp8r_sm90_packed(groups, columns, true, e5m2),
 #define WIDE_PRECISE(groups, tiles, columns) fp8r_sm90_wide_precise(groups, tiles, columns, e5m2),
         FP8R_SM90_SKINNY_FAST(SKINNY_FAST) FP8R_SM90_SKINNY_PRECISE(SKINNY_PRECISE)
-            FP8R_SM90_WIDE_FAST(WIDE_FAST) FP8R_SM90_WIDE_PRECISE(WIDE_PRECISE)};
+            FP8R_SM90_WIDE_FAST(WIDE_FAST) FP8R_SM90_WIDE_PRECISE(WIDE_PRECISE)
+                FP8R_SM90_PACKED_FAST(PACKED_FAST) FP8R_SM90_PACKED_PRECISE(PACKED_PRECISE)};
     cudaError_t error = cudaSuccess;
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels && error == cudaSuccess; ++i)
         error = load(kernels[i]);

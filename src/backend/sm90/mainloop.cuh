@@ -32,6 +32,7 @@ struct pipeline {
     int stages, stage_bytes;
     int depth, p_block_bytes, q_block_bytes;
     uint32_t peers; /* mask of the cluster's blocks whose loads reach this block's stages; 0: its own only */
+    bool by_stores; /* threads fill the stages, not the copy engine; a constant of the kernel */
 };
 
 /* From a stage's full barrier to its empty one. */
@@ -71,6 +72,14 @@ FP8R_DEVICE void cursor_advance(struct cursor *at, const struct pipeline *pipe)
         at->left = pipe->stages;
         at->parity ^= 1;
     }
+}
+
+/* Waits until a stage is whole. What threads stored is shown to the tensor cores here, not where it was
+ * stored: the fence waits for all of a thread's memory traffic, and the loaders always have some. */
+FP8R_DEVICE void stage_wait(const struct pipeline *pipe, const struct ring *ring)
+{
+    barrier_wait(pipe->full + 8 * ring->stage, ring->parity);
+    if (pipe->by_stores) async_fence();
 }
 
 /* One warp has read a stage to the end: all four of a warpgroup say so, because each waits for its own
@@ -129,7 +138,7 @@ FP8R_DEVICE void accumulate_fast(float (&sums)[TILES][N / 2], const struct pipel
     int left = -1; /* a stage that the products in flight may still read */
     for (int block = 0; block < blocks; ++block) {
         const uint32_t stage = ring->stage * (pipe->stage_bytes / 16);
-        if (ring->block == 0) barrier_wait(pipe->full + 8 * ring->stage, ring->parity);
+        if (ring->block == 0) stage_wait(pipe, ring);
         multiply_steps<TILES, N, TYPES, 0, FP8R_SM90_BLOCK_K / 32>(
             sums, p_first + stage + ring->block * (pipe->p_block_bytes / 16),
             q_first + stage + ring->block * (pipe->q_block_bytes / 16), block == 0);
@@ -188,7 +197,7 @@ FP8R_DEVICE void accumulate_in_turns(float (&sums)[TILES][N / 2], const struct p
     for (int block = 0; block < stride->blocks; ++block) {
         const uint32_t stage = ring->stage * (pipe->stage_bytes / 16);
         float acc[TILES][N / 2];
-        barrier_wait(pipe->full + 8 * ring->stage, ring->parity);
+        stage_wait(pipe, ring);
         named_barrier_sync(own, 256);
         multiply_steps<TILES, N, TYPES, 0, steps - 1>(acc, p_first + stage, q_first + stage, true);
         wgmma_commit();
@@ -210,7 +219,7 @@ FP8R_DEVICE int multiply_block(float (&acc)[1][N / 2], const struct pipeline *pi
 {
     const int stage = ring->stage;
     const uint32_t offset = stage * (pipe->stage_bytes / 16);
-    barrier_wait(pipe->full + 8 * stage, ring->parity);
+    stage_wait(pipe, ring);
     multiply_steps<1, N, TYPES, 0, FP8R_SM90_BLOCK_K / 32>(acc, p_first + offset, q_first + offset, true);
     wgmma_commit();
     ring_advance(ring, pipe->stages, 1);

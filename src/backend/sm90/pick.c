@@ -66,6 +66,16 @@ static const struct fp8r_sm90_factor factors[] = {
     {"wide_t136x64", 1.120, 1.000, 1.000, -0.200, -0.250, 0.000},
     {"wide_t136x128", 1.020, 1.000, 1.000, 0.000, 0.000, 0.000},
     {"wide_t264x128", 1.050, 1.000, 1.000, 0.000, 0.000, 0.000},
+    {"wide_p64x32", 1.016, 1.000, 1.000, 0.000, 0.000, 0.000},
+    {"wide_p64x32_k2", 1.016, 1.000, 1.000, 0.000, 0.000, 0.000},
+    {"wide_p64x64", 0.963, 1.000, 1.000, 0.000, 0.000, 0.000},
+    {"wide_p64x64_k2", 0.981, 1.000, 1.000, 0.000, 0.000, 0.000},
+    {"wide_p64x64_k4", 1.007, 1.000, 1.000, 0.000, 0.000, 0.000},
+    {"wide_p64x96", 0.982, 1.000, 1.000, 0.000, 0.000, 0.000},
+    {"wide_p64x96_k2", 0.971, 1.000, 1.000, 0.000, 0.000, 0.000},
+    {"wide_p64x128", 1.000, 1.000, 1.000, 0.000, 0.000, 0.000},
+    {"wide_p64x160", 1.079, 1.000, 1.000, 0.000, 0.000, 0.000},
+    {"wide_p128x128", 0.980, 1.000, 1.000, 0.000, 0.000, 0.000},
 };
 
 const struct fp8r_sm90_factor *fp8r_sm90_factors(int *count)
@@ -287,9 +297,27 @@ static double wide_us(const struct rates *rates, const struct fp8r_sm90_config *
     return factor->ends * last + exchange + together(memory, body);
 }
 
+/* Without the copy engine: a block of K takes a chain of waits, rows on their way through shared memory, and
+ * rows that the tensor cores read, those that do not exist, too. Fitted to times of K = 3420 alone. */
+static double packed_us(const struct rates *rates, const struct fp8r_sm90_config *config,
+                        const fp8r_problem *problem)
+{
+    const struct spread it = spread_of(rates, config, problem);
+    const double columns = config->columns, loaded = it.rows + columns;
+    const double read = config->groups * (64.0 + columns);
+    const double body = it.waves * it.blocks * (0.125 + 0.00085 * loaded + 0.00102 * read);
+    const double store = 1.83 + it.area / 14.74e3;
+    const double exchange = exchange_us(config, it.rows * columns, 0.0, 8.129e3);
+    /* Split blocks, which make one tile each, start anew. */
+    const double turn = store + exchange + (config->split > 1 ? 3.16 : 0.0);
+    const double memory = memory_bytes(problem, 0.611) / (0.818 * rates->memory_bytes);
+    return 2.83 + store + exchange + together(memory, body + (it.waves - 1) * turn);
+}
+
 static double family_us(const struct rates *rates, const struct fp8r_sm90_config *config,
                         const struct fp8r_sm90_factor *factor, const fp8r_problem *problem)
 {
+    if (config->packed) return packed_us(rates, config, problem);
     return config->family == FP8R_SM90_SKINNY ? skinny_us(rates, config, factor, problem)
                                               : wide_us(rates, config, factor, problem);
 }
@@ -309,12 +337,13 @@ int fp8r_sm90_pick(const fp8r_device_facts *device, const fp8r_problem *problem)
 {
     const bool invariant = problem->numerics == FP8R_NUMERICS_BATCH_INVARIANT;
     const int split = fp8r_sm90_invariant_split(problem->n, problem->k);
+    const bool maps = fp8r_sm90_takes_maps(problem);
     double best_us = 0;
     int best = -1;
     for (int i = 0; i < fp8r_sm90_config_count; ++i) {
         const struct fp8r_sm90_config *config = &fp8r_sm90_configs[i];
         fp8r_reason reason;
-        if (!fp8r_sm90_supports(device, problem, i, &reason)) continue;
+        if (config->packed == maps || !fp8r_sm90_supports(device, problem, i, &reason)) continue;
         const int segments = fp8r_sm90_segments(config, problem);
         if (invariant && (segments > 1 ? segments : config->split * config->inner) != split) continue;
         const double us = fp8r_sm90_expected_us(device, problem, i);

@@ -28,6 +28,17 @@ FP8R_DEVICE uint32_t kept(uint32_t value)
     return __shfl_sync(0xFFFFFFFFu, value, 0);
 }
 
+/* The same value, of which the compiler knows nothing: what is made of it is made here, not kept in registers from before
+ * a loop. */
+template <typename VALUE> FP8R_DEVICE VALUE opaque(VALUE value)
+{
+    if constexpr (sizeof(VALUE) == 8)
+        asm volatile("" : "+l"(value));
+    else
+        asm volatile("" : "+r"(value));
+    return value;
+}
+
 /* True in one lane of a warp whose lanes are all here. The compiler knows that it is one: what that lane then
  * does needs no loop over lanes. */
 FP8R_DEVICE bool elected()
@@ -54,6 +65,12 @@ FP8R_DEVICE void barrier_init(uint32_t barrier, uint32_t count)
 FP8R_DEVICE void barrier_init_fence()
 {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+/* Shows this thread's own writes to shared memory to the tensor cores, which read it by another way. */
+FP8R_DEVICE void async_fence()
+{
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 

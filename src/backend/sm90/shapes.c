@@ -205,12 +205,16 @@ bool fp8r_sm90_shape_wide(const fp8r_device_facts *device, const struct fp8r_sm9
                                                            : 0)) *
                        (int)sizeof(float);
     const int receive = config->split > 1 ? rows * columns * (int)sizeof(float) + config->split * 1024 : 0;
-    const int budget = SHARED_SM_BYTES - SHARED_SYSTEM_BYTES - ALIGN_BYTES - scales - BARRIERS_BYTES;
+    const int ring = config->packed ? FP8R_SM90_PACKED_RING(config->groups, columns) *
+                                          FP8R_SM90_PACKED_WINDOW_BYTES(config->groups, columns)
+                                    : 0;
+    const int budget = SHARED_SM_BYTES - SHARED_SYSTEM_BYTES - ALIGN_BYTES - scales - BARRIERS_BYTES - ring;
     *shape = (struct fp8r_sm90_shape){.kernel = fp8r_sm90_wide_kernel(config, problem),
                                       .m_max = INT32_MAX,
                                       .rows_a = rows / config->share_n / FP8R_SM90_WIDE_BOXES(rows),
                                       .rows_b = columns / config->share_m,
-                                      .threads = FP8R_SM90_WIDE_THREADS(config->groups),
+                                      .threads = config->packed ? FP8R_SM90_PACKED_THREADS(config->groups)
+                                                                : FP8R_SM90_WIDE_THREADS(config->groups),
                                       .cluster = cluster,
                                       .depth = 1,
                                       .stage_bytes = (rows + columns) * FP8R_SM90_BLOCK_K,
@@ -222,8 +226,8 @@ bool fp8r_sm90_shape_wide(const fp8r_device_facts *device, const struct fp8r_sm9
     shape->receive_in_stages = (budget - receive) / shape->stage_bytes < WIDE_STAGES_WORTH;
     const int apart = shape->receive_in_stages ? 0 : receive;
     shape->stages = at_most((budget - apart) / shape->stage_bytes, FP8R_SM90_STAGES_MAX);
-    shape->receive_offset = shape->receive_in_stages ? 0 : shape->stages * shape->stage_bytes;
-    shape->scales_offset = shape->stages * shape->stage_bytes + apart;
+    shape->receive_offset = shape->receive_in_stages ? 0 : shape->stages * shape->stage_bytes + ring;
+    shape->scales_offset = shape->stages * shape->stage_bytes + ring + apart;
     shape->barriers_offset = shape->scales_offset + scales;
     shape->shared_bytes = shape->barriers_offset + BARRIERS_BYTES + ALIGN_BYTES;
     shape->clusters_resident =

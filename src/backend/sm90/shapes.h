@@ -27,6 +27,9 @@ const void *fp8r_sm90_wide_kernel(const struct fp8r_sm90_config *config, const f
 /* Can its tiles of out be stored 16 bytes at a time, b's rows in an order of their own? */
 bool fp8r_sm90_interleaves(const struct fp8r_sm90_config *config, const fp8r_problem *problem);
 
+/* Do both operands lie as the copy engine wants them, so that kernels that use it take the problem? */
+bool fp8r_sm90_takes_maps(const fp8r_problem *problem);
+
 /* Rows of a wide configuration's tile. */
 int fp8r_sm90_tile_rows(const struct fp8r_sm90_config *config);
 

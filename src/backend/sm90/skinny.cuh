@@ -383,7 +383,7 @@ __global__ void __launch_bounds__(FP8R_SM90_SKINNY_THREADS(FP8R_SM90_SKINNY_GROU
     const uint32_t full = memory + args.barriers_offset, received = full + 16 * FP8R_SM90_STAGES_MAX;
     const struct pipeline pipe = {
         memory, full, full + 8 * FP8R_SM90_STAGES_MAX, args.stages, args.stage_bytes,
-        args.depth, args.weight_bytes, args.rows_a * FP8R_SM90_BLOCK_K, 0u};
+        args.depth, args.weight_bytes, args.rows_a * FP8R_SM90_BLOCK_K, 0u, false};
     if (warp == consumers)
         skinny_load_weights<TOKENS>(&args, &place, &pipe);
     else if (warp > consumers)

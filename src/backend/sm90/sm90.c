@@ -14,11 +14,13 @@ static const char *const config_names[] = {
 #define WIDE(name, groups, tiles, columns, split, share_m, share_n) "wide_" name
 #define ALTERNATING(name, tiles, columns, share_m, share_n)         "wide_" name
 #define SWAPPED(groups, tokens, columns)                            "wide_t" #tokens "x" #columns
+#define PACKED(name, groups, columns, split)                        "wide_" name
 #include "backend/sm90/configs.inc"
 #undef SKINNY
 #undef WIDE
 #undef ALTERNATING
 #undef SWAPPED
+#undef PACKED
     NULL};
 
 /* The last M that is asked about together with m: steps of 8 and 16 inside a skinny kernel's width, then of 64

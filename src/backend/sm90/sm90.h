@@ -25,6 +25,7 @@ struct fp8r_sm90_config {
     int groups, tiles, columns; /* wide: the tile, see wide.cuh */
     bool alternate;             /* wide: warpgroups make tiles of their own, in turns */
     int tokens;                 /* wide: rows of a on the narrow side, where operands are swapped */
+    bool packed;                /* wide: rows of any pitch from any address, without the copy engine */
 };
 
 /* All configurations; an index below means these. */

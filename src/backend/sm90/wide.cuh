@@ -27,13 +27,16 @@ FP8R_DEVICE void wide_reduce(const struct fp8r_sm90_args *args, const struct wid
     int owner, slot = divide(warp * TILES * per_row, &args->by_split, &owner);
 #pragma unroll
     for (int i = 0; i < TILES; ++i) {
+        const bool exist = tile->m + (warp / 4 * TILES + i) * 64 + warp % 4 * 16 < args->m;
 #pragma unroll
         for (int j = 0; j < per_row; ++j) {
             const uint32_t at = memory_address + (slot * args->split + place->k_rank) * 1024 + lane * 16;
             const uint32_t remote = cluster_address(at, first_rank + owner);
             const float *s = &sums[i][8 * j];
-            cluster_store(remote, make_float4(s[0], s[1], s[2], s[3]));
-            cluster_store(remote + 512, make_float4(s[4], s[5], s[6], s[7]));
+            if (exist) {
+                cluster_store(remote, make_float4(s[0], s[1], s[2], s[3]));
+                cluster_store(remote + 512, make_float4(s[4], s[5], s[6], s[7]));
+            }
             if (++owner == args->split) {
                 owner = 0;
                 ++slot;
@@ -47,11 +50,12 @@ FP8R_DEVICE void wide_reduce(const struct fp8r_sm90_args *args, const struct wid
 #pragma unroll 2
     for (slot = warp; slot * args->split + place->k_rank < units; slot += 4 * GROUPS) {
         const int unit = slot * args->split + place->k_rank;
-        const float4 *parts = (const float4 *)memory + slot * args->split * 64 + lane;
-        const float4 sum[2] = {sum_parts<64>(parts, args->split), sum_parts<64>(parts + 32, args->split)};
         const int from = unit / per_row; /* warp and tile that held it */
         const int row = (from / TILES / 4 * TILES + from % TILES) * 64 + from / TILES % 4 * 16;
         const int column = unit % per_row * 16;
+        if (tile->m + row >= args->m) continue; /* nothing was sent */
+        const float4 *parts = (const float4 *)memory + slot * args->split * 64 + lane;
+        const float4 sum[2] = {sum_parts<64>(parts, args->split), sum_parts<64>(parts + 32, args->split)};
         const float scales[2] = {scale_a[row + lane / 4], scale_a[row + lane / 4 + 8]};
         if (fours && !args->bias)
             store_straight_fours<false>(args, out, sum, tile->m + row, tile->n + column, scale_b + column,
@@ -285,7 +289,7 @@ __global__ void __launch_bounds__(FP8R_SM90_WIDE_BOUND(GROUPS, TILES *COLUMNS / 
     const struct wide_barriers barriers = {received, received + 8, received + 24};
     const uint32_t peers = args.share_m * args.share_n > 1 ? (uint32_t)(place.share_a | place.share_b) : 0u;
     const struct pipeline pipe = {
-        memory, full, full + 8 * FP8R_SM90_STAGES_MAX, args.stages, args.stage_bytes, 1, 0, 0, peers};
+        memory, full, full + 8 * FP8R_SM90_STAGES_MAX, args.stages, args.stage_bytes, 1, 0, 0, peers, false};
     wide_begin<GROUPS>(&args, &pipe, &barriers, warp, sharers);
     if (group == GROUPS) {
         registers_shrink<FP8R_SM90_WIDE_LOADER_REGISTERS>();
