@@ -14,6 +14,7 @@
 #include <cuda_runtime_api.h>
 
 #include "backend/cublaslt/cublaslt_configs.h"
+#include "support/gpu_memory.h"
 #include "support/sample.h"
 
 extern const fp8r_backend fp8r_backend_cublaslt;
@@ -81,7 +82,7 @@ static void device_sample_place(struct device_sample *it)
         it->blocks[i] = NULL;
         if (!matrix_of(&it->matmul, i)->data) continue;
         CUDA(cudaMalloc((void **)&it->blocks[i], block->size_bytes + 256));
-        CUDA(cudaMemcpy(it->blocks[i], block->memory, block->size_bytes, cudaMemcpyHostToDevice));
+        CUDA(gpu_memory_put(it->blocks[i], block->memory, block->size_bytes));
         matrix_of(&it->matmul, i)->data = it->blocks[i] + block->offset_bytes;
     }
 }
@@ -145,7 +146,7 @@ static bool planned_init(struct planned *planned, const struct device_sample *it
     if (fp8r_plan_create(context, &it->matmul, label, &planned->plan) != FP8R_OK) return false;
     planned->bytes = fp8r_plan_workspace(planned->plan);
     CUDA(cudaMalloc((void **)&planned->workspace, planned->bytes + GUARD_BYTES));
-    CUDA(cudaMemset(planned->workspace, 0x7F, planned->bytes + GUARD_BYTES));
+    CUDA(gpu_memory_set(planned->workspace, 0x7F, planned->bytes + GUARD_BYTES));
     return true;
 }
 

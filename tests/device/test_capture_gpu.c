@@ -2,6 +2,7 @@
  * workspaces of one's own, changed data between replays. Skipped by name where there is no GPU.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "device/gpu_product.h"
+#include "support/gpu_memory.h"
 
 static fp8r_context *context;
 
@@ -101,13 +102,13 @@ static void replays_see_new_data(void **state)
     for (int i = 0; i < SAMPLE_OPERANDS; i++) {
         const struct sample_block *from = &other.host.blocks[i];
         if (product.blocks[i] && i != SAMPLE_OUT)
-            CUDA(cudaMemcpy(product.blocks[i], from->memory, from->size_bytes, cudaMemcpyHostToDevice));
+            CUDA(gpu_memory_put(product.blocks[i], from->memory, from->size_bytes));
     }
     gpu_product_clear(&other, stream);
     CUDA(cudaGraphLaunch(graph, stream));
     CUDA(cudaStreamSynchronize(stream));
-    CUDA(cudaMemcpy(other.blocks[SAMPLE_OUT], product.blocks[SAMPLE_OUT], other.host.blocks[SAMPLE_OUT].size_bytes,
-                    cudaMemcpyDeviceToDevice));
+    CUDA(gpu_memory_settle(cudaMemcpy(other.blocks[SAMPLE_OUT], product.blocks[SAMPLE_OUT],
+                                      other.host.blocks[SAMPLE_OUT].size_bytes, cudaMemcpyDeviceToDevice)));
     GPU_JUDGE(&other, stream);
     CUDA(cudaGraphExecDestroy(graph));
     gpu_product_fini(&product);

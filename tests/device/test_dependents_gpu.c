@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "device/gpu_product.h"
 #include "device/late_copy.h"
+#include "support/gpu_memory.h"
 
 enum { LATE_US = 200 };
 
@@ -36,8 +37,8 @@ static void spoil(struct setting *it, int operand, int byte)
 {
     const struct sample_block *block = &it->product.host.blocks[operand];
     gpu_product_clear(&it->product, it->stream);
-    CUDA(cudaMemcpy(it->good, block->memory, block->size_bytes, cudaMemcpyHostToDevice));
-    CUDA(cudaMemset(it->product.blocks[operand], byte, block->size_bytes));
+    CUDA(gpu_memory_put(it->good, block->memory, block->size_bytes));
+    CUDA(gpu_memory_set(it->product.blocks[operand], byte, block->size_bytes));
     CUDA(cudaDeviceSynchronize());
 }
 

@@ -1,5 +1,6 @@
 /* Moving samples to a GPU and back. SPDX-License-Identifier: Apache-2.0 */
 #include "gpu_sample.h"
+#include "support/gpu_memory.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -71,8 +72,8 @@ void gpu_sample_init(struct gpu_sample *gpu, struct sample *sample)
         const struct sample_block *block = &sample->blocks[i];
         if (!block->memory) continue;
         gpu_check("cudaMalloc", cudaMalloc(&gpu->memory[i], block->size_bytes + !block->size_bytes));
-        gpu_check("cudaMemcpy",
-                  cudaMemcpy(gpu->memory[i], block->memory, block->size_bytes, cudaMemcpyHostToDevice));
+        gpu_check("gpu_memory_put",
+                  gpu_memory_put(gpu->memory[i], block->memory, block->size_bytes));
     }
 }
 
@@ -104,7 +105,7 @@ void gpu_sample_run(struct gpu_sample *gpu, const fp8r_backend *backend, const f
                                     .scale_b = data_of(gpu, SAMPLE_SCALE_B),
                                     .bias = data_of(gpu, SAMPLE_BIAS)};
     sample_clear(gpu->sample);
-    gpu_check("cudaMemset", cudaMemset(gpu->memory[SAMPLE_OUT], 0xFF, out->size_bytes));
+    gpu_check("gpu_memory_set", gpu_memory_set(gpu->memory[SAMPLE_OUT], 0xFF, out->size_bytes));
     if (backend->prepare(backend->user, NULL, facts, &gpu->problem, config, &state) != FP8R_OK ||
         backend->run(backend->user, NULL, state, &problem, config, &pointers, NULL, 0, NULL) != FP8R_OK)
         fail_msg("%s: %s", backend->configs[config], fp8r_last_error());

@@ -8,6 +8,7 @@
 
 #include "base/dtype.h"
 #include "gpu_sample.h"
+#include "support/gpu_memory.h"
 
 static size_t bytes_of(const fp8r_matrix *matrix)
 {
@@ -24,7 +25,7 @@ static void allocate(fp8r_matrix *matrix)
 static void clear_difference(struct gpu_whole *it)
 {
     const struct gpu_difference none = {0, UINT64_MAX};
-    gpu_check("cudaMemcpy", cudaMemcpy(it->difference, &none, sizeof none, cudaMemcpyHostToDevice));
+    gpu_check("gpu_memory_put", gpu_memory_put(it->difference, &none, sizeof none));
 }
 
 void gpu_whole_init(struct gpu_whole *it, const char *text, bool any, uint64_t seed)

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "gpu_sample.h"
+#include "support/gpu_memory.h"
 
 extern const fp8r_backend fp8r_backend_cuda;
 
@@ -243,13 +244,13 @@ static void many_rows(void **state)
     assert_non_null(got);
     gpu_check("cudaMalloc", cudaMalloc(&codes, 16));
     gpu_check("cudaMalloc", cudaMalloc(&out, (size_t)m * 2));
-    gpu_check("cudaMemset", cudaMemset(codes, 0x38, 16)); /* 1.0: every sum is 16 */
+    gpu_check("gpu_memory_set", gpu_memory_set(codes, 0x38, 16)); /* 1.0: every sum is 16 */
     for (int config = 0; fp8r_backend_cuda.configs[config]; config++) {
         const fp8r_pointers pointers = {
             .struct_size = sizeof pointers, .m = m, .a = codes, .b = codes, .out = out};
         assert_int_equal(fp8r_backend_cuda.prepare(NULL, NULL, &facts, &product.problem, config, NULL),
                          FP8R_OK);
-        gpu_check("cudaMemset", cudaMemset(out, 0xFF, (size_t)m * 2));
+        gpu_check("gpu_memory_set", gpu_memory_set(out, 0xFF, (size_t)m * 2));
         assert_int_equal(
             fp8r_backend_cuda.run(NULL, NULL, NULL, &product.problem, config, &pointers, NULL, 0, NULL),
             FP8R_OK);

@@ -6,6 +6,7 @@
 #include "gpu_labels.h"
 #include "gpu_pages.h"
 #include "gpu_sample.h"
+#include "support/gpu_memory.h"
 
 static fp8r_context *context;
 static struct gpu_labels labels;
@@ -27,8 +28,7 @@ static bool place(struct placed *it, const char *text, bool at_end)
         if (!gpu_matrix(&it->matmul, i)->data) continue;
         if (!gpu_pages_init(&it->operands[i], block->used_bytes, at_end)) return false;
         gpu_matrix(&it->matmul, i)->data = it->operands[i].data;
-        CUDA(cudaMemcpy(it->operands[i].data, block->memory + block->offset_bytes, block->used_bytes,
-                        cudaMemcpyHostToDevice));
+        CUDA(gpu_memory_put(it->operands[i].data, block->memory + block->offset_bytes, block->used_bytes));
     }
     return true;
 }
@@ -49,7 +49,7 @@ static void run(struct placed *it, const char *text, const char *label, bool at_
                                     .b = matmul->b.data, .out = matmul->out.data, .scale_a = matmul->scale_a.data,
                                     .scale_b = matmul->scale_b.data, .bias = matmul->bias.data};
     sample_clear(&it->host);
-    CUDA(cudaMemset(matmul->out.data, 0xFF, out->used_bytes));
+    CUDA(gpu_memory_set(matmul->out.data, 0xFF, out->used_bytes));
     if (fp8r_plan_run(plan, &pointers, bytes > 0 ? space.data : NULL, bytes, NULL) != FP8R_OK)
         fail_msg("%s on %s: %s", text, label, fp8r_last_error());
     const cudaError_t error = cudaDeviceSynchronize();

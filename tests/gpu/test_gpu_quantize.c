@@ -14,6 +14,7 @@
 #include "base/convert.h"
 #include "base/dtype.h"
 #include "gpu_sample.h"
+#include "support/gpu_memory.h"
 #include "support/rows.h"
 
 enum { GUARD = 256, IN = 0, OUT = 1, SCALE = 2, BUFFERS = 3 };
@@ -122,8 +123,8 @@ static void make(struct buffer *buffer, fp8r_matrix matrix, int64_t at)
 static void send(struct buffer *buffer)
 {
     memcpy(buffer->host, buffer->start, buffer->size_bytes);
-    gpu_check("cudaMemcpy",
-              cudaMemcpy(buffer->device, buffer->start, buffer->size_bytes, cudaMemcpyHostToDevice));
+    gpu_check("gpu_memory_put",
+              gpu_memory_put(buffer->device, buffer->start, buffer->size_bytes));
 }
 
 static fp8r_matrix on_host(const struct buffer *buffer)
@@ -247,7 +248,7 @@ static void replayed(void **state)
         float got;
         for (int i = 0; i < ROWS * COLS; i++)
             values[i] = i == 1234 ? -largest : (float)(i % 7);
-        gpu_check("cudaMemcpy", cudaMemcpy(memory, values, sizeof values, cudaMemcpyHostToDevice));
+        gpu_check("gpu_memory_put", gpu_memory_put(memory, values, sizeof values));
         gpu_check("cudaGraphLaunch", cudaGraphLaunch(executable, stream));
         gpu_check("cudaStreamSynchronize", cudaStreamSynchronize(stream));
         gpu_check("cudaMemcpy", cudaMemcpy(&got, scale.data, sizeof got, cudaMemcpyDeviceToHost));
@@ -309,8 +310,8 @@ static void every_code(void **state)
         for (int i = 0; i < 65536; i++)
             in[i] = (uint16_t)i;
         gpu_check("cudaMalloc", cudaMalloc(&memory, 65536 * 3 + 4));
-        gpu_check("cudaMemcpy", cudaMemcpy(memory, in, 65536 * 2, cudaMemcpyHostToDevice));
-        gpu_check("cudaMemcpy", cudaMemcpy((char *)memory + 65536 * 3, &one, 4, cudaMemcpyHostToDevice));
+        gpu_check("gpu_memory_put", gpu_memory_put(memory, in, 65536 * 2));
+        gpu_check("gpu_memory_put", gpu_memory_put((char *)memory + 65536 * 3, &one, 4));
         fp8r_matrix from = {in, wide[d], 0, 1, 256, 256, 0, 256, 1},
                     to = {wanted, FP8R_DTYPE_E4M3, 0, 1, 256, 256, 0, 256, 1};
         fp8r_matrix scale = {&one, FP8R_DTYPE_FP32, 0, 1, 1, 1, 0, 0, 0};

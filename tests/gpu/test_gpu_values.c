@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "gpu_rows.h"
 #include "gpu_sample.h"
+#include "support/gpu_memory.h"
 
 extern const fp8r_backend fp8r_backend_sm90;
 
@@ -140,7 +141,7 @@ static void d11_nothing_stale_is_read(void **state)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct gpu_product poison;
         gpu_product_init(&poison, texts[i], 1);
-        CUDA(cudaMemset(poison.blocks[SAMPLE_A], 0x7F, poison.host.blocks[SAMPLE_A].size_bytes));
+        CUDA(gpu_memory_set(poison.blocks[SAMPLE_A], 0x7F, poison.host.blocks[SAMPLE_A].size_bytes));
         for (int call = 0; call < 3; call++)
             assert_int_equal(fp8r_scaled_mm(rows.context, &poison.matmul, rows.stream), FP8R_OK);
         gpu_product_fini(&poison);
@@ -222,12 +223,12 @@ static void plant_in_operands(struct gpu_product *it, enum sample_data data, enu
     const fp8r_matmul *matmul = &it->matmul;
     int64_t which[2];
     if (fault == STEP_DROPPED)
-        CUDA(cudaMemset((char *)matmul->a.data + 5 * matmul->a.row_stride + 64, 0, dropped_bytes(data)));
+        CUDA(gpu_memory_set((char *)matmul->a.data + 5 * matmul->a.row_stride + 64, 0, dropped_bytes(data)));
     if (fault != SCALES_SWAPPED) return;
     farthest_scales(&it->host, which);
     for (int i = 0; i < 2; i++)
-        CUDA(cudaMemcpy((float *)matmul->scale_a.data + which[i], (float *)it->host.matmul.scale_a.data + which[1 - i],
-                        sizeof(float), cudaMemcpyHostToDevice));
+        CUDA(gpu_memory_put((float *)matmul->scale_a.data + which[i], (float *)it->host.matmul.scale_a.data + which[1 - i],
+                        sizeof(float)));
 }
 
 /* A tile of 8 x 64 keeps zeros. */
@@ -235,7 +236,7 @@ static void plant_in_out(struct gpu_product *it, enum fault fault)
 {
     const fp8r_matrix *out = &it->matmul.out;
     if (fault == TILE_MISSING)
-        CUDA(cudaMemset2D((char *)out->data + 64 * 4, (size_t)out->row_stride * 4, 0, 64 * 4, 8));
+        CUDA(gpu_memory_settle(cudaMemset2D((char *)out->data + 64 * 4, (size_t)out->row_stride * 4, 0, 64 * 4, 8)));
 }
 
 static void check_fault(const char *text, enum sample_data data, enum fault fault)
