@@ -50,39 +50,33 @@ const struct fp8r_entry *fp8r_table_find(const struct fp8r_table *table, const s
     return at < table->count && fp8r_key_equal(&table->entries[at].key, key) ? &table->entries[at] : NULL;
 }
 
-/* What a product may ask for on top of a simpler one, dearest last. Quantising gives every row a scale. */
-enum { ASKS_STATIC = 1, ASKS_BIAS = 2, ASKS_QUANTISING = 4, ASKS_ALL = 7 };
+/* In what a product's kin may differ from it, dearest last: the promise that weights are static, either way; no bias; no
+ * quantising, which gives every row a scale. */
+enum { OTHER_PROMISE = 1, NO_BIAS = 2, NO_QUANTISING = 4, KIN_MASKS = 8 };
 
-static unsigned asks_of(const struct fp8r_key *key)
+/* False where the product has not got what this kin would do without. */
+static bool kin_of(const struct fp8r_key *key, unsigned mask, struct fp8r_key *kin)
 {
     const bool is_half = key->dtype_a == FP8R_DTYPE_BF16 || key->dtype_a == FP8R_DTYPE_FP16;
-    return (key->weights_static ? ASKS_STATIC : 0u) | (key->dtype_bias != FP8R_DTYPE_NONE ? ASKS_BIAS : 0u) |
-           (is_half ? ASKS_QUANTISING : 0u);
-}
-
-static struct fp8r_key without(const struct fp8r_key *key, unsigned asks)
-{
-    struct fp8r_key less = *key;
-    if (asks & ASKS_STATIC)
-        less.weights_static = 0;
-    if (asks & ASKS_BIAS)
-        less.dtype_bias = FP8R_DTYPE_NONE;
-    if (asks & ASKS_QUANTISING) {
-        less.dtype_a = FP8R_DTYPE_E4M3;
-        less.scale_a = FP8R_SCALE_ROW;
+    *kin = *key;
+    if (mask & OTHER_PROMISE)
+        kin->weights_static = !key->weights_static;
+    if (mask & NO_BIAS)
+        kin->dtype_bias = FP8R_DTYPE_NONE;
+    if (mask & NO_QUANTISING) {
+        kin->dtype_a = FP8R_DTYPE_E4M3;
+        kin->scale_a = FP8R_SCALE_ROW;
     }
-    return less;
+    return (!(mask & NO_BIAS) || key->dtype_bias != FP8R_DTYPE_NONE) && (!(mask & NO_QUANTISING) || is_half);
 }
 
 const struct fp8r_entry *fp8r_table_find_kin(const struct fp8r_table *table, const struct fp8r_key *key)
 {
     const struct fp8r_entry *entry = fp8r_table_find(table, key);
-    const unsigned asks = asks_of(key);
-    for (unsigned dropped = 1; !entry && dropped <= ASKS_ALL; dropped++) {
-        const struct fp8r_key less = without(key, dropped);
-        if ((dropped & asks) == dropped)
-            entry = fp8r_table_find(table, &less);
-    }
+    struct fp8r_key kin;
+    for (unsigned mask = 1; !entry && mask < KIN_MASKS; mask++)
+        if (kin_of(key, mask, &kin))
+            entry = fp8r_table_find(table, &kin);
     return entry;
 }
 

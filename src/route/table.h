@@ -58,9 +58,9 @@ fp8r_status fp8r_entry_family(const struct fp8r_entry *entry, char text[FP8R_FAM
 /* NULL where there is none. */
 const struct fp8r_entry *fp8r_table_find(const struct fp8r_table *table, const struct fp8r_key *key);
 
-/* The key's entry; for want of one, that of a product which asks for less of what hardly changes who is fastest: weights
- * that need not be static, no bias, e4m3 for an `a` of bf16 or fp16 (which is quantised first and then is that product).
- * Whether its choice runs this product is the caller's question. */
+/* The key's entry; for want of one, that of a product which differs in what hardly changes who is fastest: the promise that
+ * weights are static, no bias, e4m3 for an `a` of bf16 or fp16 (which is quantised first and then is that product). Whether
+ * its choice runs this product is the caller's question. */
 const struct fp8r_entry *fp8r_table_find_kin(const struct fp8r_table *table, const struct fp8r_key *key);
 
 /* The segment that holds m; NULL where m lies before, between or behind the segments. */

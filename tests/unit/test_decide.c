@@ -344,8 +344,8 @@ static void a_route_does_not_change_the_class(void **state)
     assert_string_equal(decide("9x64x64:invariant"), "default high:one");
 }
 
-/* A promise about the weights, a bias or an `a` that is quantised first lose no route; what was measured with one of them
- * does not serve who does without. The entry that differs least decides. */
+/* A promise about the weights, made or not, a bias or an `a` that is quantised first lose no route; what was measured with one
+ * of the latter does not serve who does without. The entry that differs least decides. */
 static void simpler_products_lend_their_entry(void **state)
 {
     static const char *const takers[] = {"5x64x64:static", "5x64x64:bias", "5x64x64:bias=fp32", "5x64x64:a=bf16", "5x64x64:a=fp16",
@@ -366,9 +366,14 @@ static void simpler_products_lend_their_entry(void **state)
     assert_string_equal(decide("5x64x64:static:bias:a=fp16"), "route high:two");
     build("entry Mx64x64:static\n" SEGMENT("1..100", "low", "two", "clear")
           "entry Mx64x64:a=bf16\n" SEGMENT("1..100", "low", "two", "clear"), 2);
+    assert_string_equal(decide("5x64x64"), "route low:two");
+    assert_string_equal(decide("5x64x64:a=fp16"), "route low:two");
+    assert_string_equal(decide("5x64x64:a=bf16:bias"), "route low:two");
+    build("entry Mx64x64:a=bf16\n" SEGMENT("1..100", "low", "two", "clear")
+          "entry Mx64x64:bias\n" SEGMENT("1..100", "low", "two", "clear"), 2);
     assert_string_equal(decide("5x64x64"), "default high:one");
     assert_string_equal(decide("5x64x64:a=fp16"), "default high:one");
-    assert_string_equal(decide("5x64x64:a=bf16:bias"), "route low:two");
+    assert_string_equal(decide("5x64x64:static:a=bf16"), "route low:two");
 }
 
 /* m_last is a promise: for every m up to it, the same decision. Random fakes and routes. */
