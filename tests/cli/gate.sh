@@ -9,6 +9,8 @@ refuses 2 'something is missing|ROUTES' gate
 refuses 2 '--share is "2"' gate "$work/one.routes" --share 2
 refuses 2 '--shard is "3/2"' gate "$work/one.routes" --shard 3/2
 refuses 2 '--shard says nothing to --unseen' gate "$work/one.routes" --shard 1/2 --unseen 2
+refuses 2 '--share says nothing to --unseen' gate "$work/one.routes" --share 0.5 --unseen 2
+refuses 2 '--family says nothing to --unseen' gate "$work/one.routes" --family 16x16 --unseen 2
 refuses 2 '--family Mx8x8: the file has no such entry' gate "$work/one.routes" --plugin "$pace" --family 8x8
 refuses 2 '--margin is "0"' gate "$work/one.routes" --margin 0
 refuses 2 '--unseen' gate "$work/one.routes" --unseen 0
@@ -54,13 +56,16 @@ grep -q '^| \*\*regression\*\* | `Mx16x16`' "$work/sum.md" || fail "the summary 
 
 # of one family, of one shard: nothing is said of the rest
 expect 0 gate "$work/two.routes" --plugin "$pace" --family 24x16
-says '^1 of 1 routes .*: 1 fine, 0 regressions'
+says '^1 of 2 routes .*: 1 fine, 0 regressions'
 never 'Mx16x16'
 expect 1 gate "$work/two.routes" --plugin "$pace" --shard 1/2 --samples "$work/shards"
-says '^1 of 1 routes .*: 0 fine, 1 regressions'
+says '^1 of 2 routes .*: 0 fine, 1 regressions'
 expect 0 gate "$work/two.routes" --plugin "$pace" --shard 2/2 --samples "$work/shards"
-says '^1 of 1 routes .*: 1 fine, 0 regressions'
+says '^1 of 2 routes .*: 1 fine, 0 regressions'
 [ "$(ls "$work/shards")" = "$(printf 'gate-1-of-2.jsonl\ngate-2-of-2.jsonl')" ] || fail "a shard has no file of its own"
+expect 4 gate "$work/two.routes" --plugin "$pace" --shard 3/3
+says '^0 of 2 routes'
+complains 'nothing was measured: shard 3 of 3 has no family, 2 are dealt out'
 
 # a wider margin lets it pass
 expect 0 gate "$work/one.routes" --plugin "$pace" --margin 60%

@@ -154,6 +154,7 @@ static void divides_entries(void **state)
     for (int shard = 1; shard <= 3; shard++) {
         const struct gate_wanted wanted = {.families = &all, .shard = shard, .shards = 3, .share = 1};
         assert_int_equal(gate_routes_init(&file, &report, &wanted, 1, &routes, &failure), FP8R_EXIT_GOOD);
+        assert_int_equal(routes.all, ROUTES);
         for (size_t i = 0; i < routes.count; i++)
             seen[routes.items[i].entry - entries]++;
         gate_routes_fini(&routes);

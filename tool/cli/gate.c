@@ -57,13 +57,26 @@ static void show_note(void *user, const char *line)
 
 /* ---- Opening ---- */
 
+/* What says which routes are measured is refused where none are, not passed over. */
+static int check_unseen(const struct gate_arguments *arguments, struct fp8r_tool_error *error)
+{
+    const struct {
+        const char *option, *why;
+        bool is_given;
+    } of_routes[] = {{"shard", "give each process a --seed of its own", arguments->shard != NULL},
+                     {"share", "N says how much is measured", arguments->share != NULL},
+                     {"family", "it draws families of its own", arguments->families.count > 0}};
+    for (size_t i = 0; arguments->unseen > 0 && i < sizeof of_routes / sizeof *of_routes; i++)
+        if (of_routes[i].is_given)
+            return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "--%s says nothing to --unseen: %s", of_routes[i].option,
+                                       of_routes[i].why);
+    return FP8R_EXIT_GOOD;
+}
+
 static int read_shard(struct work *work, struct fp8r_tool_error *error)
 {
     const struct gate_arguments *arguments = work->arguments;
     struct fp8r_shard shard = {.index = 1, .count = 1};
-    if (arguments->shard && arguments->unseen > 0)
-        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE,
-                                   "--shard says nothing to --unseen: give each process a --seed of its own");
     int code = arguments->shard ? fp8r_shard_here(arguments->shard, &shard, error) : FP8R_EXIT_GOOD;
     work->wanted.shard = shard.index;
     work->wanted.shards = shard.count;
@@ -73,7 +86,8 @@ static int read_shard(struct work *work, struct fp8r_tool_error *error)
 static int read_arguments(struct work *work, struct fp8r_tool_error *error)
 {
     const struct gate_arguments *arguments = work->arguments;
-    int code = fp8r_share_parse("share", arguments->share, 0, &work->wanted.share, error);
+    int code = check_unseen(arguments, error);
+    if (code == FP8R_EXIT_GOOD) code = fp8r_share_parse("share", arguments->share, 0, &work->wanted.share, error);
     if (code == FP8R_EXIT_GOOD) code = read_shard(work, error);
     if (code == FP8R_EXIT_GOOD)
         code = fp8r_share_parse("margin", arguments->margin, 1e-6, &work->setting.margin, error);
@@ -176,12 +190,26 @@ static int close_markdown(const struct work *work, FILE *stream, struct fp8r_too
 
 /* ---- The routes ---- */
 
+/* More shards than families leave some without. Nobody may take that for routes that hold. */
+static int say_nothing(const struct work *work, struct fp8r_tool_error *error)
+{
+    const struct gate_wanted *wanted = &work->wanted;
+    size_t families = work->families.count > 0 ? work->families.count : work->file.table.count;
+    if (families == 0)
+        return fp8r_tool_error_set(error, FP8R_EXIT_UNMEASURED, "nothing was measured: %.200s has no routes",
+                                   work->setting.path);
+    return fp8r_tool_error_set(error, FP8R_EXIT_UNMEASURED,
+                               "nothing was measured: shard %d of %d has no family, %zu are dealt out; the others "
+                               "decide", wanted->shard, wanted->shards, families);
+}
+
 static int say_routes(const struct work *work, const struct gate_routes *routes, bool is_wrong,
                       struct fp8r_tool_error *error)
 {
     size_t counts[GATE_VERDICTS];
     int code = gate_routes_exit(routes);
     fp8r_gate_count(routes, counts);
+    if (routes->count == 0) return say_nothing(work, error);
     if (is_wrong) code = fp8r_exit_worse(code, FP8R_EXIT_FAILED);
     if (code == FP8R_EXIT_INCONCLUSIVE)
         return fp8r_tool_error_set(

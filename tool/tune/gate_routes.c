@@ -139,7 +139,7 @@ int gate_routes_init(const struct fp8r_route_file *file, const struct fp8r_table
     routes->items = calloc(count + 1, sizeof *routes->items);
     if (!routes->items) return fp8r_tool_error_memory(error, "the routes");
     int code = add_wanted(file, report, wanted, seed, routes, error);
-    routes->all = routes->count;
+    routes->all = count;
     if (code == FP8R_EXIT_GOOD)
         draw(routes, wanted->share);
     else

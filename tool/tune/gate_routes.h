@@ -57,7 +57,8 @@ struct gate_route {
 struct gate_routes {
     struct gate_route *items; /* owned; in the order of measuring */
     size_t count;             /* those that are to be measured */
-    size_t all, stale;        /* of the families and shard that are wanted */
+    size_t all;               /* of the file */
+    size_t stale;             /* of the families and shard that are wanted */
 };
 
 /* Which routes of a file: a share of those of some families that are dealt to a shard. */
