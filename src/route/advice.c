@@ -8,6 +8,8 @@
 #include "base/reason.h"
 #include "problem/grammar.h"
 
+enum { KIN_BYTES = FP8R_FAMILY_BYTES + 16 };
+
 void fp8r_decision_sentence(const struct fp8r_router *router, const struct fp8r_decision *decision, char *text,
                             size_t size)
 {
@@ -59,37 +61,6 @@ static bool is_stale(const struct fp8r_router *router, const struct fp8r_decisio
            strcmp(decision->segment->rev, router->registry->rows[decision->row].backend.rev) != 0;
 }
 
-/* "no route" in its several forms; `reason` for the refusal. */
-static void miss_text(const struct fp8r_router *router, const struct fp8r_decision *decision, char *text, size_t size)
-{
-    const struct fp8r_segment *segment = decision->segment;
-    char sentence[192];
-    fp8r_reason_sentence(&decision->refusal, sentence, sizeof sentence);
-    switch (decision->miss) {
-    case FP8R_MISS_NO_M:
-        snprintf(text, size, "%s measured this family, but not around this M", file_of(router, decision->entry));
-        break;
-    case FP8R_MISS_BACKEND:
-        snprintf(text, size, "%s routes this to backend %s, which is not here", file_of(router, decision->entry),
-                 segment->backend);
-        break;
-    case FP8R_MISS_CONFIG:
-        snprintf(text, size, "%s routes this to %s:%s, a configuration that is not here",
-                 file_of(router, decision->entry), segment->backend, segment->config);
-        break;
-    case FP8R_MISS_REFUSED:
-        snprintf(text, size, "%s routes this to %s:%s, which %s", file_of(router, decision->entry), segment->backend,
-                 segment->config, sentence);
-        break;
-    case FP8R_MISS_BEYOND:
-        snprintf(text, size, "%s measured up to M=%lld, where %s was fastest; behind that only the default counts",
-                 file_of(router, decision->entry), (long long)segment->m_last, segment->backend);
-        break;
-    default:
-        snprintf(text, size, "not measured on this machine");
-    }
-}
-
 /* Whose entry it is, where it is not the problem's own: " (measured as FAMILY)". */
 static void kin_text(const struct fp8r_router *router, const fp8r_problem *problem, const struct fp8r_entry *entry,
                      char *text, size_t size)
@@ -101,6 +72,40 @@ static void kin_text(const struct fp8r_router *router, const fp8r_problem *probl
     text[0] = '\0';
     if (!fp8r_key_equal(&key, &entry->key) && fp8r_entry_family(entry, family) == FP8R_OK)
         snprintf(text, size, " (measured as %s)", family);
+}
+
+/* "no route" in its several forms; `reason` for the refusal. */
+static void miss_text(const struct fp8r_router *router, const fp8r_problem *problem,
+                      const struct fp8r_decision *decision, char *text, size_t size)
+{
+    const struct fp8r_segment *segment = decision->segment;
+    char sentence[192], kin[KIN_BYTES] = "";
+    fp8r_reason_sentence(&decision->refusal, sentence, sizeof sentence);
+    if (decision->entry)
+        kin_text(router, problem, decision->entry, kin, sizeof kin);
+    switch (decision->miss) {
+    case FP8R_MISS_NO_M:
+        snprintf(text, size, "%s has this family%s, but not around this M", file_of(router, decision->entry), kin);
+        break;
+    case FP8R_MISS_BACKEND:
+        snprintf(text, size, "%s routes this%s to backend %s, which is not here", file_of(router, decision->entry), kin,
+                 segment->backend);
+        break;
+    case FP8R_MISS_CONFIG:
+        snprintf(text, size, "%s routes this%s to %s:%s, a configuration that is not here",
+                 file_of(router, decision->entry), kin, segment->backend, segment->config);
+        break;
+    case FP8R_MISS_REFUSED:
+        snprintf(text, size, "%s routes this%s to %s:%s, which %s", file_of(router, decision->entry), kin,
+                 segment->backend, segment->config, sentence);
+        break;
+    case FP8R_MISS_BEYOND:
+        snprintf(text, size, "%s measured up to M=%lld%s, where %s was fastest; behind that only the default counts",
+                 file_of(router, decision->entry), (long long)segment->m_last, kin, segment->backend);
+        break;
+    default:
+        snprintf(text, size, "not measured on this machine");
+    }
 }
 
 /* "" where nothing could be measured. */
@@ -126,7 +131,7 @@ void fp8r_decision_note(const struct fp8r_router *router, const fp8r_problem *pr
                         const struct fp8r_candidates *candidates, const struct fp8r_decision *decision, char *text,
                         size_t size)
 {
-    char first[384], second[448];
+    char first[512], second[448];
     if (decision->miss == FP8R_MISS_NONE && decision->source != FP8R_SOURCE_FORCED) {
         kin_text(router, problem, decision->entry, first, sizeof first);
         snprintf(text, size, "from %s%s%s%s", file_of(router, decision->entry), first,
@@ -143,7 +148,7 @@ void fp8r_decision_note(const struct fp8r_router *router, const fp8r_problem *pr
         snprintf(text, size, "by its neighbours in %s%s", file_of(router, decision->entry), second);
         return;
     }
-    miss_text(router, decision, first, sizeof first);
+    miss_text(router, problem, decision, first, sizeof first);
     tune_text(router, problem, candidates, second, sizeof second);
     snprintf(text, size, "%s%s", first, second);
 }

@@ -376,13 +376,14 @@ static void simpler_products_lend_their_entry(void **state)
     assert_string_equal(decide("5x64x64:static:a=bf16"), "route low:two");
 }
 
-/* m_last is a promise: for every m up to it, the same decision. Random fakes and routes. */
+/* m_last is a promise: for every m up to it, the same decision. Random fakes and routes, own and lent. */
 static void m_last_holds(void **state)
 {
     static const char *const backends[] = {"high", "low", "gone"}, *const verdicts[] = {"clear", "tie"};
     uint64_t random = 9;
     (void)state;
     for (int round = 0; round < 60; round++) {
+        const char *asks = round % 2 ? ":static:bias" : "";
         char body[1024], problem[64], first[200];
         size_t used = (size_t)snprintf(body, sizeof body, "entry Mx64x64\n");
         int64_t m = 0;
@@ -398,11 +399,11 @@ static void m_last_holds(void **state)
         low.second_from = (int64_t)(sample_random(&random) % 90);
         build(body, 1);
         for (m = 1; m < 260;) {
-            snprintf(problem, sizeof problem, "%dx64x64", (int)m);
+            snprintf(problem, sizeof problem, "%dx64x64%s", (int)m, asks);
             snprintf(first, sizeof first, "%s", decide(problem));
             int64_t last = decision.m_last < 260 ? decision.m_last : 260;
             for (; m <= last; m++) {
-                snprintf(problem, sizeof problem, "%dx64x64", (int)m);
+                snprintf(problem, sizeof problem, "%dx64x64%s", (int)m, asks);
                 if (strcmp(decide(problem), first) != 0)
                     fail_msg("round %d: %s up to M=%d, but at %s: %s", round, first, (int)last, problem, decide(problem));
             }

@@ -139,6 +139,32 @@ static void rivals_are_explained(void **state)
     fp8r_context_destroy(context);
 }
 
+/* The entry of another family is named as that, also where it does not decide. */
+static void lent_entries_are_named(void **state)
+{
+    static const char *const said[][2] = {
+        {"4x64x64", "fp8r-test-plan-"}, {"4x64x64:bias", "(measured as Mx64x64)"},
+        {"1x64x64:static:bias", "has this family (measured as Mx64x64), but not around this M"},
+        {"1x64x64", "has this family, but not around this M"},
+        {"4x32x64:a=bf16", "routes this (measured as Mx32x64) to backend gone, which is not here"},
+        {"4x16x64:bias", "routes this (measured as Mx16x64) to high:three, a configuration that is not here"},
+        {"9x64x64:bias", "measured up to M=8 (measured as Mx64x64), where low was fastest"}};
+    (void)state;
+    fp8r_context *context = create(write_routes("entry Mx64x64\n" SEGMENT("2..8", "low", "two", "clear")
+        "entry Mx32x64\n" SEGMENT("1..8", "gone", "two", "clear") "entry Mx16x64\n" SEGMENT("1..8", "high", "three", "clear"),
+        3), 0);
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        fp8r_matmul matmul;
+        fp8r_explanation *explanation;
+        assert_int_equal(fp8r_matmul_parse(said[i][0], &matmul), FP8R_OK);
+        assert_int_equal(fp8r_explain(context, &matmul, &explanation), FP8R_OK);
+        if (!strstr(fp8r_explanation_note(explanation), said[i][1]))
+            fail_msg("%s: \"%s\" does not say \"%s\"", said[i][0], fp8r_explanation_note(explanation), said[i][1]);
+        fp8r_explanation_destroy(explanation);
+    }
+    fp8r_context_destroy(context);
+}
+
 /* What a plan says of m, what explain says, and what the routed call really runs are the same, for every m. */
 static void segments_are_the_decisions_at_every_m(void **state)
 {
@@ -447,6 +473,7 @@ int main(void)
 #define PLAN_TEST(name) cmocka_unit_test_setup(name, setup)
     const struct CMUnitTest tests[] = {
         PLAN_TEST(rivals_are_explained),
+        PLAN_TEST(lent_entries_are_named),
         PLAN_TEST(segments_are_the_decisions_at_every_m),
         PLAN_TEST(explicit_backends_are_never_replaced),
         PLAN_TEST(explicit_backends_may_refuse_few_rows),
