@@ -69,6 +69,13 @@ def test_what_fails_without_fp8route_is_an_exception(tmp_path):
     assert "test_float8_wrong_cpu: torch's own functions fail it, too: AssertionError: 1 != 2" in done.stdout
 
 
+def test_torchs_refusal_excuses_no_wrong_result(tmp_path):
+    done = run(tmp_path, more("a = torch.ones(4, 32).to(torch.float8_e4m3fn); self.assertEqual(33, torch._scaled_mm(a, a.t(), "
+                              "torch.ones(4, 1), torch.ones(1, 4), out_dtype=torch.float32)[0, 0].item())"))
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "failed    test_float8_wrong_cpu: AssertionError: 33 != 32.0; torch's own functions: " in done.stdout
+
+
 def test_no_such_file(tmp_path):
     done = subprocess.run([sys.executable, SCRIPT, tmp_path], capture_output=True, text=True)
     assert done.returncode == 1 and "no PyTorch checkout" in done.stderr
