@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "support/fake.h"
+#include "tune/entrants.h"
 #include "tune/families.h"
 #include "tune/points.h"
 
@@ -196,6 +198,36 @@ static void case_lists(void **state)
     fp8r_families_fini(&families);
 }
 
+/* The default that others are raced against is the library's own: a model may put a later row before the first. */
+static void fallbacks_are_the_defaults(void **state)
+{
+    static const struct {
+        double low_us;
+        const char *label;
+    } cases[] = {{0, "high:one"}, {11, "high:one"}, {9, "low:one"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct fake high = {.expected_us = 10}, low = {.expected_us = cases[i].low_us};
+        const fp8r_backend of_high = fake_backend(&high, "high", 2000), of_low = fake_backend(&low, "low", 1000);
+        const fp8r_backend *const outside[] = {&of_high, &of_low};
+        const fp8r_context_options options = {.struct_size = sizeof options, .threads = 1, .backends = outside,
+            .backend_count = 2, .flags = FP8R_NO_ENVIRONMENT | FP8R_NO_ROUTE_FILES};
+        fp8r_context *context = NULL;
+        fp8r_matmul matmul;
+        struct fp8r_entrant *list = NULL;
+        struct fp8r_tool_error error = {0};
+        int count = 0, fallback = -1;
+        assert_int_equal(fp8r_context_create((fp8r_device){FP8R_DEVICE_CPU, 0}, &options, &context), FP8R_OK);
+        assert_int_equal(fp8r_matmul_parse("4x64x64", &matmul), FP8R_OK);
+        assert_int_equal(fp8r_entrants_list(context, &list, &count, &error), FP8R_EXIT_GOOD);
+        assert_int_equal(fp8r_entrants_fallback(context, &matmul, list, count, &fallback, &error), FP8R_EXIT_GOOD);
+        assert_in_range(fallback, 0, count - 1);
+        assert_string_equal(list[fallback].label, cases[i].label);
+        free(list);
+        fp8r_context_destroy(context);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -206,6 +238,7 @@ int main(void)
         cmocka_unit_test(bad_families),
         cmocka_unit_test(lists_of_m),
         cmocka_unit_test(case_lists),
+        cmocka_unit_test(fallbacks_are_the_defaults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,10 +59,9 @@ int fp8r_entrants_fallback(fp8r_context *context, const fp8r_matmul *matmul,
     fp8r_explanation *explanation = NULL;
     int code = fp8r_tool_status(error, fp8r_explain(context, matmul, &explanation));
     *fallback = -1;
-    for (size_t i = 0; code == FP8R_EXIT_GOOD && *fallback < 0 && i < fp8r_explanation_count(explanation);
-         i++) {
+    for (size_t i = 0; code == FP8R_EXIT_GOOD && i < fp8r_explanation_count(explanation); i++) {
         const fp8r_candidate *candidate = fp8r_explanation_candidate(explanation, i);
-        if (candidate->verdict != FP8R_VERDICT_REFUSED) *fallback = find(entrants, count, candidate);
+        if (candidate->verdict == FP8R_VERDICT_CHOSEN) *fallback = find(entrants, count, candidate);
     }
     fp8r_explanation_destroy(explanation);
     return code;

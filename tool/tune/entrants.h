@@ -12,8 +12,8 @@
 int fp8r_entrants_list(const fp8r_context *context, struct fp8r_entrant **entrants, int *count,
                        struct fp8r_tool_error *error);
 
-/* Index of the entrant that an untuned machine would use for the problem: first by priority, in its own pick.
- * -1 where none can run it. The context must have no routes. */
+/* Index of the entrant that an untuned machine would use for the problem: the default, in its own pick. -1 where none can
+ * run it. The context must have no routes, and an environment that was cleared (below). */
 int fp8r_entrants_fallback(fp8r_context *context, const fp8r_matmul *matmul,
                            const struct fp8r_entrant *entrants, int count, int *fallback,
                            struct fp8r_tool_error *error);
