@@ -139,6 +139,26 @@ static void rivals_are_explained(void **state)
     fp8r_context_destroy(context);
 }
 
+/* Which rule made a row the default is said. */
+static void defaults_are_explained(void **state)
+{
+    static const char *const said[] = {"high:one", "first by priority, in", "low:one", "its model expects clearly less"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        fp8r_matmul matmul;
+        fp8r_explanation *explanation;
+        high.expected_us = 10;
+        low.expected_us = i ? 9 : 11;
+        fp8r_context *context = create(NULL, 0);
+        assert_string_equal(explained(context, "4x64x64"), said[2 * i]);
+        assert_int_equal(fp8r_matmul_parse("4x64x64", &matmul), FP8R_OK);
+        assert_int_equal(fp8r_explain(context, &matmul, &explanation), FP8R_OK);
+        assert_non_null(strstr(fp8r_explanation_candidate(explanation, (size_t)i)->sentence, said[2 * i + 1]));
+        fp8r_explanation_destroy(explanation);
+        fp8r_context_destroy(context);
+    }
+}
+
 /* The entry of another family is named as that, also where it does not decide. */
 static void lent_entries_are_named(void **state)
 {
@@ -474,6 +494,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         PLAN_TEST(rivals_are_explained),
         PLAN_TEST(lent_entries_are_named),
+        PLAN_TEST(defaults_are_explained),
         PLAN_TEST(segments_are_the_decisions_at_every_m),
         PLAN_TEST(explicit_backends_are_never_replaced),
         PLAN_TEST(explicit_backends_may_refuse_few_rows),
