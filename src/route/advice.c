@@ -20,9 +20,9 @@ void fp8r_decision_sentence(const struct fp8r_router *router, const struct fp8r_
         break;
     case FP8R_SOURCE_ROUTE:
         if (!segment->is_clear)
-            snprintf(text, size, "measured within the noise of the others: the default stays");
+            snprintf(text, size, "measured within the noise of the others: what was the default stays");
         else if (segment->gain_high <= 1)
-            snprintf(text, size, "measured fastest for M %lld to %lld, and the default", (long long)segment->m_first,
+            snprintf(text, size, "measured fastest for M %lld to %lld, where it was the default", (long long)segment->m_first,
                      (long long)segment->m_last);
         else
             snprintf(text, size, "measured fastest for M %lld to %lld: %.2fx to %.2fx over the default",

@@ -159,6 +159,25 @@ static void defaults_are_explained(void **state)
     }
 }
 
+/* A backend's own model may have changed since: what a file names as the default need not be it any more. */
+static void old_defaults_are_told_as_such(void **state)
+{
+    static const char *const said[] = {"within the noise of the others: what was the default stays",
+                                       "fastest for M 9 to 16, where it was the default"};
+    (void)state;
+    fp8r_context *context = create(write_routes("entry Mx64x64\n" SEGMENT("1..8", "low", "two", "tie")
+        "  m=9..16 backend=low config=two rev=1 median_us=10 gain=1..1 verdict=clear\n", 1), 0);
+    for (int i = 0; i < 2; i++) {
+        fp8r_matmul matmul;
+        fp8r_explanation *explanation;
+        assert_int_equal(fp8r_matmul_parse(i ? "9x64x64" : "8x64x64", &matmul), FP8R_OK);
+        assert_int_equal(fp8r_explain(context, &matmul, &explanation), FP8R_OK);
+        assert_non_null(strstr(fp8r_explanation_candidate(explanation, 1)->sentence, said[i]));
+        fp8r_explanation_destroy(explanation);
+    }
+    fp8r_context_destroy(context);
+}
+
 /* The entry of another family is named as that, also where it does not decide. */
 static void lent_entries_are_named(void **state)
 {
@@ -495,6 +514,7 @@ int main(void)
         PLAN_TEST(rivals_are_explained),
         PLAN_TEST(lent_entries_are_named),
         PLAN_TEST(defaults_are_explained),
+        PLAN_TEST(old_defaults_are_told_as_such),
         PLAN_TEST(segments_are_the_decisions_at_every_m),
         PLAN_TEST(explicit_backends_are_never_replaced),
         PLAN_TEST(explicit_backends_may_refuse_few_rows),
