@@ -196,9 +196,9 @@ static void fill_matrices(const fp8r_problem *problem, const fp8r_pointers *poin
 {
     args->k = (int32_t)problem->k;
     args->packed_a = matrix_of(pointers->a, problem->k, problem->m, problem->batch, problem->a.row_stride,
-                        problem->a.batch_stride);
+                               problem->a.batch_stride);
     args->packed_b = matrix_of(pointers->b, problem->k, problem->n, problem->batch, problem->b.col_stride,
-                        problem->b.batch_stride);
+                               problem->b.batch_stride);
 }
 
 /* Which part of K is whose, in how many stages. */
@@ -276,7 +276,7 @@ static void fill_args(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_
                       const fp8r_problem *problem, const fp8r_pointers *pointers, struct fp8r_sm90_args *args)
 {
     fill_places(problem, pointers, args);
-    fill_matrices(problem, pointers, args);
+    if (plan->config->packed) fill_matrices(problem, pointers, args);
     fill_segments(plan->config, shape, problem->k, args);
     fill_shares(plan->config, shape, args);
     fill_loads(plan->config, shape, problem->m, args);
