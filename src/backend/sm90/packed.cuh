@@ -32,11 +32,7 @@ FP8R_DEVICE void packed_begin(const struct fp8r_sm90_args *args, const struct pi
             barrier_init(pipe->full + 8 * stage, 4 * FP8R_SM90_PACKED_LOADERS);
             barrier_init(pipe->empty + 8 * stage, 4 * groups);
         }
-        barrier_init(barriers->received, 4 * groups * args->split);
-        for (int i = 0; i < 2; ++i) {
-            barrier_init(barriers->scales_full + 8 * i, 32);
-            barrier_init(barriers->scales_empty + 8 * i, 4 * groups);
-        }
+        wide_barriers_init(barriers, 4 * groups * args->split, 4 * groups);
         barrier_init_fence();
     }
     __syncthreads();

@@ -116,6 +116,16 @@ struct wide_barriers {
     uint32_t received, scales_full, scales_empty;
 };
 
+/* By one thread. senders, users: warps that send partial sums, that multiply a tile. */
+FP8R_DEVICE void wide_barriers_init(const struct wide_barriers *barriers, int senders, int users)
+{
+    barrier_init(barriers->received, senders);
+    for (int i = 0; i < 2; ++i) {
+        barrier_init(barriers->scales_full + 8 * i, 32);
+        barrier_init(barriers->scales_empty + 8 * i, users);
+    }
+}
+
 /* The first loading warp initialises what it needs itself, so as to begin at once; the second the rest.
  * `sharers`: warpgroups that multiply one tile. */
 template <int GROUPS>
@@ -136,11 +146,7 @@ FP8R_DEVICE void wide_begin(const struct fp8r_sm90_args *args, const struct pipe
             tma_prefetch_map(&args->map_a);
             for (int stage = 0; stage < args->stages; ++stage)
                 barrier_init(pipe->empty + 8 * stage, 4 * sharers * (args->share_m + args->share_n - 1));
-            barrier_init(barriers->received, 4 * GROUPS * args->split);
-            for (int i = 0; i < 2; ++i) {
-                barrier_init(barriers->scales_full + 8 * i, 32);
-                barrier_init(barriers->scales_empty + 8 * i, 4 * sharers);
-            }
+            wide_barriers_init(barriers, 4 * GROUPS * args->split, 4 * sharers);
             barrier_init_fence();
         }
         __syncwarp();
