@@ -72,24 +72,6 @@ static void add_times(const struct fp8r_decision *decision, fp8r_candidate *cand
     }
 }
 
-/* A default that is not the first by priority: by its model. */
-static bool is_overtaking(const struct fp8r_candidates *candidates, const struct fp8r_decision *decision)
-{
-    bool has_first = false;
-    for (int i = 0; i < decision->row && decision->source == FP8R_SOURCE_DEFAULT; i++)
-        has_first |= candidates->rows[i].is_eligible;
-    return has_first;
-}
-
-static void write_chosen(const fp8r_context *context, const struct fp8r_candidates *candidates,
-                         const struct fp8r_decision *decision, char sentence[SENTENCE_BYTES])
-{
-    if (is_overtaking(candidates, decision))
-        snprintf(sentence, SENTENCE_BYTES, "the default: its model expects clearly less than that of the first by priority");
-    else
-        fp8r_decision_sentence(&context->router, decision, sentence, SENTENCE_BYTES);
-}
-
 static void write_row(const fp8r_context *context, const fp8r_problem *problem, const struct fp8r_candidates *candidates,
                       const struct fp8r_decision *decision, struct fp8r_explanation *made, int i)
 {
@@ -113,7 +95,7 @@ static void write_row(const fp8r_context *context, const fp8r_problem *problem, 
         snprintf(made->names[i][1], FP8R_NAME_BYTES, "%s", class ? class : "");
         snprintf(made->configs[i], FP8R_NAME_BYTES, "%s", row->backend.configs[config]);
         if (is_chosen)
-            write_chosen(context, candidates, decision, made->sentences[i]);
+            fp8r_decision_sentence(&context->router, decision, made->sentences[i], SENTENCE_BYTES);
         else if (decision->source == FP8R_SOURCE_AMBIGUOUS)
             fp8r_reason_sentence(&(fp8r_reason){.code = FP8R_REASON_UNROUTED}, made->sentences[i], SENTENCE_BYTES);
         else

@@ -36,7 +36,9 @@ void fp8r_decision_sentence(const struct fp8r_router *router, const struct fp8r_
                  (long long)decision->entry->key.n, (long long)decision->entry->key.k);
         break;
     case FP8R_SOURCE_DEFAULT:
-        snprintf(text, size, "the default: first by priority, in the configuration its own model picks");
+        snprintf(text, size, "%s",
+                 decision->is_overtaking ? "the default: its model expects clearly less than that of the first by priority"
+                                         : "the default: first by priority, in the configuration its own model picks");
         break;
     case FP8R_SOURCE_ONLY:
         snprintf(text, size, "the only one that can run it");

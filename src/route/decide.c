@@ -212,9 +212,18 @@ static bool neighbour(const struct view *view, struct fp8r_decision *decision)
     return false;
 }
 
+static bool has_eligible_before(const struct view *view, int row)
+{
+    for (int i = 0; i < row; i++)
+        if (view->candidates->rows[i].is_eligible)
+            return true;
+    return false;
+}
+
 static bool fallback(const struct view *view, struct fp8r_decision *decision)
 {
     int row = default_row(view);
+    decision->is_overtaking = has_eligible_before(view, row);
     return row >= 0 && settle(decision, FP8R_SOURCE_DEFAULT, row, view->candidates->rows[row].config);
 }
 

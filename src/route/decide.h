@@ -46,6 +46,7 @@ struct fp8r_decision {
     const struct fp8r_entry *entry;     /* what was measured for the key; NULL = nothing */
     const struct fp8r_segment *segment; /* the one that decided, or that missed; NULL = none */
     enum fp8r_miss miss;
+    bool is_overtaking;  /* the default is not the first by priority: its model expects clearly less */
     bool forced_refused; /* FP8ROUTE_BACKEND names a row that cannot run this problem */
     fp8r_reason refusal; /* of the forced row, or of the route's */
 };
