@@ -32,7 +32,7 @@ struct fp8r_route_file {
     struct fp8r_identity identity;
     struct fp8r_fact facts[FP8R_FACTS_MAX];
     int fact_count;
-    bool is_quick; /* protocol quick or full: of every entry */
+    bool is_quick; /* protocol quick or full: of every entry, where full but for those that are marked */
     int mode;      /* FP8R_MODE_*: of every entry */
     bool is_cold;  /* operands rotated out of the caches */
     struct fp8r_table table; /* one file: itself */

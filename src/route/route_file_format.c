@@ -157,7 +157,8 @@ static int compare_entries(const void *a, const void *b)
     return fp8r_key_compare(&(*one)->key, &(*other)->key);
 }
 
-static fp8r_status put_entries(struct writer *writer, const struct fp8r_table *table)
+/* An entry that differs from what the header says is marked. */
+static fp8r_status put_entries(struct writer *writer, const struct fp8r_table *table, bool is_quick)
 {
     char family[FP8R_FAMILY_BYTES];
     fp8r_status status = FP8R_OK;
@@ -169,7 +170,7 @@ static fp8r_status put_entries(struct writer *writer, const struct fp8r_table *t
     qsort(sorted, table->count, sizeof *sorted, compare_entries);
     for (size_t i = 0; i < table->count && status == FP8R_OK; i++) {
         status = fp8r_entry_family(sorted[i], family);
-        put(writer, "\nentry %s\n", status == FP8R_OK ? family : "");
+        put(writer, "\nentry %s%s\n", status == FP8R_OK ? family : "", sorted[i]->is_quick && !is_quick ? " quick" : "");
         for (int j = 0; j < sorted[i]->segment_count; j++)
             put_segment(writer, &sorted[i]->segments[j]);
     }
@@ -182,7 +183,7 @@ fp8r_status fp8r_route_file_format(const struct fp8r_route_file *file, char **te
 {
     struct writer writer = {0};
     put_header(&writer, file);
-    fp8r_status status = put_entries(&writer, &file->table);
+    fp8r_status status = put_entries(&writer, &file->table, file->is_quick);
     if (status == FP8R_OK && writer.failed)
         status = fp8r_fail_memory("a route file's text");
     if (status == FP8R_OK)

@@ -177,10 +177,24 @@ static fp8r_status check_last_entry(const struct parser *parser)
     return FP8R_OK;
 }
 
+/* Behind the family of an entry in a file of full measurements: was it measured quickly? */
+static fp8r_status read_entry_protocol(struct parser *parser, struct fp8r_entry *entry)
+{
+    char word[FP8R_WORD_BYTES];
+    entry->is_quick = parser->file->is_quick;
+    if (fp8r_line_is_done(&parser->lines))
+        return FP8R_OK;
+    FP8R_TRY(fp8r_line_word(&parser->lines, "quick, or nothing", word));
+    if (strcmp(word, "quick") != 0)
+        return fp8r_lines_fail(&parser->lines, "\"%.40s\" behind the family: expected quick, or nothing", word);
+    entry->is_quick = true;
+    return FP8R_OK;
+}
+
 static fp8r_status read_entry(struct parser *parser)
 {
     char text[FP8R_WORD_BYTES];
-    struct draft draft = {.line = parser->lines.number, .entry = {.is_quick = parser->file->is_quick}};
+    struct draft draft = {.line = parser->lines.number};
     FP8R_TRY(check_last_entry(parser));
     FP8R_TRY(fp8r_line_word(&parser->lines, "a family, like Mx4096x14336", text));
     fp8r_status status = fp8r_family_parse(text, parser->file->mode, &draft.entry.key);
@@ -189,6 +203,7 @@ static fp8r_status read_entry(struct parser *parser)
     FP8R_TRY(status);
     if (draft.entry.key.batch < 1 || draft.entry.key.n < 1 || draft.entry.key.k < 1)
         return fp8r_lines_fail(&parser->lines, "family %.60s is empty: batch, N and K must be at least 1", text);
+    FP8R_TRY(read_entry_protocol(parser, &draft.entry));
     if (!grow((void **)&parser->drafts, &parser->capacity, parser->count, sizeof draft))
         return fp8r_fail_memory("the entries of a route file");
     parser->drafts[parser->count++] = draft;

@@ -104,6 +104,29 @@ static void cuda_is_read(void **state)
     free(again);
 }
 
+/* In a file of full measurements an entry may be a quick one; in a quick file all are. */
+static void an_entry_may_be_quick(void **state)
+{
+    (void)state;
+    struct fp8r_route_file file;
+    static const char head[] = "fp8route-routes 1\ndevice cpu\nidentity features=none threads=2 llc_bytes=1\nprotocol ";
+    static const char body[] = " mode=eager operands=cold\n\nentry Mx64x64\n"
+                               "  m=1..8 backend=cpu config=a rev=1 median_us=1 verdict=tie\n\nentry Mx64x96 quick\n"
+                               "  m=1..8 backend=cpu config=a rev=1 median_us=1 verdict=tie\n\nend entries=2\n";
+    char text[1024];
+    snprintf(text, sizeof text, "%sfull%s", head, body);
+    assert_int_equal(sample_parse(text, &file), FP8R_OK);
+    assert_true(!file.is_quick && !file.table.entries[0].is_quick && file.table.entries[1].is_quick);
+    fp8r_route_file_fini(&file);
+    char *again = rewritten(text);
+    assert_string_equal(again, text);
+    free(again);
+    snprintf(text, sizeof text, "%squick%s", head, body);
+    assert_int_equal(sample_parse(text, &file), FP8R_OK);
+    assert_true(file.table.entries[0].is_quick && file.table.entries[1].is_quick);
+    fp8r_route_file_fini(&file);
+}
+
 static void the_sample_is_written_as_it_was_read(void **state)
 {
     (void)state;
@@ -251,7 +274,8 @@ static void faults_are_named(void **state)
         {"entry Mx4096x14336", "entry Mx4096x0", "line 9: family Mx4096x0 is empty: batch, N and K must be at least 1"},
         {"entry Mx4096x14336", "entry 0*Mx4096x64", "is empty"},
         {"entry Mx4096x14336", "entry Mx0x64", "is empty"},
-        {"entry Mx4096x14336", "entry Mx4x64 rev=1", "line 9: there is more on the line than belongs to \"entry\""},
+        {"entry Mx4096x14336", "entry Mx4x64 rev=1", "line 9: \"rev=1\" behind the family: expected quick, or nothing"},
+        {"entry Mx4096x14336", "entry Mx4x64 quick x", "line 9: there is more on the line than belongs to \"entry\""},
         {"entry Mx4096x14336", "entry Mx64x64\nentry Mx4096x14336", "line 10: the entry of line 9 has no segment"},
         {"entry Mx4096x14336", "entry 16*Mx512x128:tensor:fp16", "line 14: the entry of line 9 is there again"},
         {"entry Mx4096x14336", "model Mx4096x14336", "line 9: \"model\" does not belong here: expected entry, a segment"},
@@ -535,6 +559,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sample_is_read),
         cmocka_unit_test(cuda_is_read),
+        cmocka_unit_test(an_entry_may_be_quick),
         cmocka_unit_test(the_sample_is_written_as_it_was_read),
         cmocka_unit_test(writing_is_canonical),
         cmocka_unit_test(every_truncation_is_refused),

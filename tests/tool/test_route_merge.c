@@ -55,11 +55,10 @@ static void order_does_not_matter(void **state)
     assert_non_null(strstr(first, "entry Mx64x64\n  m=1..4 backend=cpu config=c "));
     assert_non_null(strstr(first, "entry Mx64x128\n  m=1..8 backend=cpu config=a rev=1 median_us=10 gain=1.1..1.2 verdict=clear"));
     assert_non_null(strstr(first, "entry Mx96x64\n"));
-    assert_null(strstr(first, "Mx512x64"));
+    assert_non_null(strstr(first, "entry Mx512x64 quick\n")); /* nobody measured it in full */
     assert_non_null(strstr(first, "library blas \"openblas 0.3.30\"\nfact name \"x\"\nfact date \"2026-11-30\"\nfact commit \"c\"\n"));
     assert_non_null(strstr(first, "protocol full "));
     assert_int_equal(summary.contested, 2);
-    assert_int_equal(summary.quick_left_out, 1);
     free(first);
 }
 

@@ -42,7 +42,6 @@ static int print_json(const struct fp8r_route_file *merged, const struct fp8r_me
     fp8r_output_set_text(&output, output.root, "protocol", merged->is_quick ? "quick" : "full");
     fp8r_output_set(&output, output.root, "family_count", json_integer((json_int_t)merged->table.count));
     fp8r_output_set(&output, output.root, "contested_count", json_integer((json_int_t)summary->contested));
-    fp8r_output_set(&output, output.root, "quick_left_out_count", json_integer((json_int_t)summary->quick_left_out));
     fp8r_output_set_text(&output, output.root, "text", text);
     free(text);
     return fp8r_output_print(&output, error);
@@ -56,9 +55,6 @@ static void print_text(const struct fp8r_route_file *merged, const struct fp8r_m
     if (summary->contested > 0)
         fprintf(stream, "in several files with different content: %zu (build from their samples to use all of them)\n",
                 summary->contested);
-    if (summary->quick_left_out > 0)
-        fprintf(stream, "measured only quickly and left out of this full file: %zu (keep the quick file, too)\n",
-                summary->quick_left_out);
 }
 
 static int deliver(const struct fp8r_table_arguments *arguments, const struct fp8r_route_file *merged,

@@ -14,9 +14,9 @@ static const char *kind_name(const struct fp8r_route_file *file)
     return file->identity.kind == FP8R_DEVICE_CUDA ? "cuda" : "cpu";
 }
 
-static const char *protocol_name(const struct fp8r_route_file *file)
+static const char *protocol_name(bool is_quick)
 {
-    return file->is_quick ? "quick" : "full";
+    return is_quick ? "quick" : "full";
 }
 
 static const char *mode_name(const struct fp8r_route_file *file)
@@ -49,7 +49,7 @@ static void set_header(struct fp8r_output *output, const struct fp8r_route_file 
     json_t *facts = fp8r_output_add_object(output, output->root, "facts");
     for (int i = 0; i < file->fact_count; i++)
         fp8r_output_set_text(output, facts, file->facts[i].name, file->facts[i].value);
-    fp8r_output_set_text(output, output->root, "protocol", protocol_name(file));
+    fp8r_output_set_text(output, output->root, "protocol", protocol_name(file->is_quick));
     fp8r_output_set_text(output, output->root, "mode", mode_name(file));
     fp8r_output_set_text(output, output->root, "operands", operands_name(file));
 }
@@ -94,6 +94,7 @@ static int show_json(const struct fp8r_route_file *file, struct fp8r_tool_error 
         json_t *object = fp8r_output_append_object(&output, entries);
         code = fp8r_tool_status(error, fp8r_entry_family(entry, family));
         fp8r_output_set_text(&output, object, "family", family);
+        fp8r_output_set_text(&output, object, "protocol", protocol_name(entry->is_quick));
         json_t *segments = fp8r_output_add_array(&output, object, "segments");
         for (int j = 0; j < entry->segment_count; j++)
             set_segment(&output, fp8r_output_append_object(&output, segments), &entry->segments[j]);
@@ -113,7 +114,7 @@ static void print_header(const struct fp8r_route_file *file)
     printf("  device    %s: %s\n", kind_name(file), identity);
     for (int i = 0; i < file->identity.library_count; i++)
         printf("  library   %s: %s\n", file->identity.libraries[i].backend, file->identity.libraries[i].version);
-    printf("  protocol  %s, %s, operands %s\n", protocol_name(file), mode_name(file), operands_name(file));
+    printf("  protocol  %s, %s, operands %s\n", protocol_name(file->is_quick), mode_name(file), operands_name(file));
     for (int i = 0; i < file->fact_count; i++)
         printf("  %-9s %s\n", file->facts[i].name, file->facts[i].value);
     printf("\n");
@@ -145,15 +146,18 @@ static void add_segment(struct fp8r_text_table *table, const char *family, const
 
 static int show_text(const struct fp8r_route_file *file, struct fp8r_tool_error *error)
 {
+    static const char quick_note[] = " (quick)";
     static const char *const headings[] = {"family", "M", "backend", ">time", "runner-up", ">time", ">gain", "verdict"};
     struct fp8r_text_table table;
     int code = FP8R_EXIT_GOOD;
     print_header(file);
     fp8r_text_table_init(&table, headings, sizeof headings / sizeof *headings);
     for (size_t i = 0; i < file->table.count && code == FP8R_EXIT_GOOD; i++) {
-        char family[FP8R_FAMILY_BYTES] = "";
+        char family[FP8R_FAMILY_BYTES + sizeof quick_note] = "";
         const struct fp8r_entry *entry = &file->table.entries[i];
         code = fp8r_tool_status(error, fp8r_entry_family(entry, family));
+        if (entry->is_quick && !file->is_quick)
+            memcpy(family + strlen(family), quick_note, sizeof quick_note);
         for (int j = 0; j < entry->segment_count; j++)
             add_segment(&table, j == 0 ? family : "", &entry->segments[j]);
     }

@@ -185,15 +185,13 @@ static size_t gather(struct fp8r_route_file *files, size_t count, struct fp8r_en
 {
     size_t found = 0;
     for (size_t i = 0; i < count; i++)
-        for (size_t j = 0; j < files[i].table.count; j++) {
-            files[i].table.entries[j].is_quick = files[i].is_quick;
+        for (size_t j = 0; j < files[i].table.count; j++)
             all[found++] = &files[i].table.entries[j];
-        }
     qsort(all, found, sizeof *all, compare_entries);
     return found;
 }
 
-/* all: sorted. Each family's first entry is moved, unless it is quick in a full file. */
+/* all: sorted. Each family's first entry is moved. */
 static void take(struct fp8r_entry *const *all, size_t count, struct fp8r_route_file *merged,
                  struct fp8r_merge_summary *summary)
 {
@@ -201,10 +199,6 @@ static void take(struct fp8r_entry *const *all, size_t count, struct fp8r_route_
         bool is_contested = false;
         for (next = first + 1; next < count && fp8r_key_equal(&all[first]->key, &all[next]->key); next++)
             is_contested |= all[next]->is_quick == all[first]->is_quick && compare_contents(all[first], all[next]) != 0;
-        if (all[first]->is_quick && !merged->is_quick) {
-            summary->quick_left_out++;
-            continue;
-        }
         summary->contested += is_contested;
         struct fp8r_entry *entry = &merged->table.entries[merged->table.count++];
         *entry = *all[first];

@@ -8,8 +8,7 @@
 #include "tool_error.h"
 
 struct fp8r_merge_summary {
-    size_t quick_left_out; /* families that only quick files have, where others are full: a file has one protocol */
-    size_t contested;      /* families that several files have, with different content */
+    size_t contested; /* families that several files have, with different content */
 };
 
 /* Takes entries out of the files (fini them all the same). names: of the files, for messages. Full wins over quick; of
