@@ -71,7 +71,7 @@ grep -qx 'no route file' "$work/bad.routes" || fail "a bad file was changed"
 sed 's/threads=[0-9]*/threads=97/' "$work/out.routes" >"$work/foreign.routes"
 refuses 5 'threads=97' tune --quick --family 64x64 --m 1 --out "$work/foreign.routes"
 sed 's/^protocol quick/protocol full/' "$work/out.routes" >"$work/full.routes"
-refuses 2 'full measurements' tune --quick --family 64x64 --m 1 --out "$work/full.routes"
+refuses 2 'full measurements of Mx32x32' tune --quick --family 64x64 32x32 --m 1 --out "$work/full.routes"
 refuses 5 'directory|written|regular' tune --quick --family 64x64 --m 1 --out "$work"
 
 # a forced backend would hide the default: it is not looked at, and that is said

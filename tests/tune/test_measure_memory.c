@@ -83,7 +83,7 @@ static int write_routes(struct fp8r_tool_error *error)
     assert_int_equal(fclose(file), 0);
     int code = fp8r_families_read(&families, list, error);
     if (code == FP8R_EXIT_GOOD) code = fp8r_families_set_ms(&families, NULL, 0, error);
-    if (code == FP8R_EXIT_GOOD) code = fp8r_quick_routes_open(&routes, context, FP8R_MODE_EAGER, out, error);
+    if (code == FP8R_EXIT_GOOD) code = fp8r_quick_routes_open(&routes, context, &families, out, error);
     for (size_t i = 0; i < families.count && code == FP8R_EXIT_GOOD; i++)
         code = fp8r_quick_routes_add(&routes, &families.items[i], &points, error);
     if (code == FP8R_EXIT_GOOD) code = fp8r_quick_routes_write(&routes, true, error);

@@ -145,7 +145,7 @@ static int set_folder(struct audit_live_session *session, const struct audit_arg
     if (code != FP8R_EXIT_GOOD) return code;
     if (arguments->samples.count == 0 && !*user)
         return fp8r_tool_error_set(error, FP8R_EXIT_USAGE,
-                                   "HOME is not set: --samples DIR says where samples go");
+                                   "%s: --samples DIR says where samples go", fp8r_machine_why_no_path());
     const char *dot = strrchr(user, '.');
     if (arguments->samples.count > 0)
         length = snprintf(session->folder, sizeof session->folder, "%s", arguments->samples.items[0]);

@@ -162,8 +162,8 @@ static void print_routes(const struct facts *facts)
         printf("  in use: %s\n", fp8r_context_route_file(facts->context, i));
     if (!fp8r_context_route_file(facts->context, 0))
         printf("  none in use: fp8route tune --quick measures some\n");
-    printf("  the user's file: %s\n  id: %s\n",
-           *facts->user_file ? facts->user_file : "none, HOME is not set", facts->routes_id);
+    printf("  the user's file: %s%s\n  id: %s\n", *facts->user_file ? "" : "none, ",
+           *facts->user_file ? facts->user_file : fp8r_machine_why_no_path(), facts->routes_id);
 }
 
 static void print_environment(void)

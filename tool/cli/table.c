@@ -19,7 +19,8 @@ static int user_path(const struct fp8r_common *common, char path[FP8R_MACHINE_PA
     code = fp8r_machine_user_path(session.context, path, error);
     fp8r_session_close(&session);
     if (code == FP8R_EXIT_GOOD && !*path)
-        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "no FILE is given and HOME is not set: name the route file");
+        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "no FILE is given and %s: name the route file",
+                                   fp8r_machine_why_no_path());
     return code;
 }
 
@@ -56,7 +57,7 @@ static int run_check(const struct fp8r_table_arguments *arguments, const char *c
 
 /* ---- The actions ---- */
 
-enum { TAKES_OUT = 1, TAKES_MACHINE = 2, TAKES_LANGUAGE = 4 };
+enum { TAKES_OUT = 1, TAKES_MACHINE = 2, TAKES_LANGUAGE = 4, TAKES_INTO = 8 };
 
 struct action {
     const char *name, *words;
@@ -66,7 +67,7 @@ struct action {
 };
 
 static const struct action actions[] = {
-    {"build", "SAMPLES...", 1, SIZE_MAX, TAKES_OUT | TAKES_MACHINE, fp8r_table_run_build},
+    {"build", "SAMPLES...", 1, SIZE_MAX, TAKES_OUT | TAKES_INTO | TAKES_MACHINE, fp8r_table_run_build},
     {"show", "[FILE]", 0, 1, 0, run_show},
     {"check", "[FILE]", 0, 1, 0, run_check},
     {"diff", "OLD NEW", 2, 2, 0, fp8r_table_run_diff},
@@ -90,6 +91,7 @@ static int check_options(const struct fp8r_table_arguments *arguments, const str
         bool is_given;
         unsigned takes;
     } options[] = {{"out", arguments->out != NULL, TAKES_OUT},
+                   {"into", arguments->into != NULL, TAKES_INTO},
                    {"machine", arguments->machine != 0, TAKES_MACHINE},
                    {"language", arguments->language != NULL, TAKES_LANGUAGE},
                    {"function", arguments->function != NULL, TAKES_LANGUAGE}};
@@ -124,6 +126,7 @@ static int run(const void *verb_arguments, struct fp8r_tool_error *error)
 
 static const struct fp8r_option table_options[] = {
     {"out", "FILE", "where build, merge and export write; standard output unless given", FP8R_OPTION_TEXT, FIELD(out), 0},
+    {"into", "FILE", "build: the route file to add to; its entries of other families stay", FP8R_OPTION_TEXT, FIELD(into), 0},
     {"machine", "K", "build: which machine's samples to take where there are several", FP8R_OPTION_COUNT, FIELD(machine), 1},
     {"language", "c|python", "export: the language", FP8R_OPTION_TEXT, FIELD(language), 0},
     {"function", "NAME", "export: the function's name; fp8_route unless given", FP8R_OPTION_TEXT, FIELD(function), 0}};
@@ -135,7 +138,9 @@ const struct fp8r_verb fp8r_verb_table = {
     .description =
         "build makes a route file from the samples that tuners kept: files, or folders of *.jsonl. The same samples give "
         "the same bytes, in whatever order the files come. Samples of different machines are never pooled: --machine K "
-        "takes one of those that are named then. Cases that no tuner finished are left out.\n\n"
+        "takes one of those that are named then. Cases that no tuner finished are left out. With --into the routes are added to a file, as a tune does: its entries of "
+        "other families stay, and a full measurement is not replaced by a quick one; whether the file can be added to is "
+        "looked at first.\n\n"
         "show prints what a route file holds: the machine and the libraries it was measured with, and for each family of "
         "products and range of M the backend, its configuration, its time and that of the runner-up.\n\n"
         "check says whether a route file is well formed, and which of its routes would miss: a backend or configuration "
@@ -150,7 +155,8 @@ const struct fp8r_verb fp8r_verb_table = {
         "both, build from their samples.\n\n"
         "export writes a function in C or Python that takes the file's decisions without the library.\n\n"
         "Without FILE show and check take the user's own route file for this machine.",
-    .examples = "fp8route table build samples/ --out cpu.routes\nfp8route table show\n"
+    .examples = "fp8route table build samples/ --out cpu.routes\nfp8route table build samples/ --into cpu.routes\n"
+                "fp8route table show\n"
                 "fp8route table check --device cpu cpu.routes\nfp8route table diff old.routes new.routes\n"
                 "fp8route table merge a.routes b.routes --out both.routes\n"
                 "fp8route table export cpu.routes --language c --out route.c",

@@ -8,7 +8,7 @@
 
 struct fp8r_table_arguments {
     struct fp8r_common common;
-    const char *out, *language, *function;
+    const char *out, *into, *language, *function;
     int64_t machine;
 };
 

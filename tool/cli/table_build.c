@@ -8,6 +8,7 @@
 #include "cli/table.h"
 #include "plural.h"
 #include "tune/route_build.h"
+#include "tune/route_update.h"
 
 /* Everything of one build. */
 struct build {
@@ -15,6 +16,7 @@ struct build {
     int machine;
     struct fp8r_route_file routes;
     struct fp8r_build_summary summary;
+    struct fp8r_route_update update; /* of --into */
 };
 
 static int print_json(const struct build *build, const char *out, struct fp8r_tool_error *error)
@@ -59,21 +61,47 @@ static void print_text(const struct build *build, const char *out)
                 fp8r_plural(it->unfinished, " is", "s are"));
 }
 
+/* The file is looked at before the samples are judged: whoever is about to measure learns early whether it can be added to. */
+static int choose(struct build *build, const struct fp8r_table_arguments *arguments, struct fp8r_tool_error *error)
+{
+    bool is_open = arguments->into && build->samples.machine_count == 1;
+    int code = is_open ? fp8r_route_update_open(&build->update, arguments->into, &build->samples.machines[0], error)
+                       : FP8R_EXIT_GOOD;
+    if (code == FP8R_EXIT_GOOD)
+        code = fp8r_build_choose(&build->samples, arguments->machine, &build->machine, error);
+    if (code == FP8R_EXIT_GOOD && arguments->into && !is_open)
+        code = fp8r_route_update_open(&build->update, arguments->into, &build->samples.machines[build->machine], error);
+    return code;
+}
+
+static int deliver(struct build *build, const struct fp8r_table_arguments *arguments, struct fp8r_tool_error *error)
+{
+    if (arguments->into)
+        return fp8r_route_update_write(&build->update, &build->routes, NULL, error);
+    return arguments->out || !arguments->common.json ? fp8r_deliver_routes(arguments->out, &build->routes, error)
+                                                     : FP8R_EXIT_GOOD;
+}
+
 int fp8r_table_run_build(const struct fp8r_table_arguments *arguments, const char *const *files, size_t count,
                      struct fp8r_tool_error *error)
 {
     struct build build = {0};
+    const char *out = arguments->into ? arguments->into : arguments->out;
+    if (arguments->into && arguments->out)
+        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "--out writes a file anew, --into adds to one: leave out one of the "
+                                                           "two");
     int code = samples_read_paths(&build.samples, files, count, error);
     if (code == FP8R_EXIT_GOOD)
-        code = fp8r_build_choose(&build.samples, arguments->machine, &build.machine, error);
+        code = choose(&build, arguments, error);
     if (code == FP8R_EXIT_GOOD)
         code = fp8r_build_routes(&build.samples, build.machine, &build.routes, &build.summary, error);
-    if (code == FP8R_EXIT_GOOD && (arguments->out || !arguments->common.json))
-        code = fp8r_deliver_routes(arguments->out, &build.routes, error);
+    if (code == FP8R_EXIT_GOOD)
+        code = deliver(&build, arguments, error);
     if (code == FP8R_EXIT_GOOD && arguments->common.json)
-        code = print_json(&build, arguments->out, error);
+        code = print_json(&build, out, error);
     else if (code == FP8R_EXIT_GOOD)
-        print_text(&build, arguments->out);
+        print_text(&build, out);
+    fp8r_route_update_close(&build.update);
     fp8r_route_file_fini(&build.routes);
     samples_fini(&build.samples);
     return code;

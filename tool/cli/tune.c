@@ -77,8 +77,8 @@ static int open_all(struct tune *tune, struct fp8r_tool_error *error)
     tune->results = calloc(tune->families.count, sizeof *tune->results);
     if (!tune->results) return fp8r_tool_error_memory(error, "the results");
     return tune->arguments->quick
-               ? fp8r_quick_routes_open(&tune->routes, tune->session.context, tune->session.mode,
-                                        tune->arguments->out, error)
+               ? fp8r_quick_routes_open(&tune->routes, tune->session.context, &tune->families, tune->arguments->out,
+                                        error)
                : FP8R_EXIT_GOOD;
 }
 
@@ -147,7 +147,7 @@ static int print_text(const struct tune *tune, struct fp8r_tool_error *error)
         free(segments);
     }
     int code = fp8r_text_table_print(&table, stdout, error);
-    if (code == FP8R_EXIT_GOOD) printf("\nwritten to %s\n", tune->routes.path);
+    if (code == FP8R_EXIT_GOOD) printf("\nwritten to %s\n", tune->routes.update.path);
     return code;
 }
 
@@ -156,7 +156,7 @@ static int print_json(const struct tune *tune, struct fp8r_tool_error *error)
     struct fp8r_output output;
     fp8r_output_init(&output, "tune");
     fp8r_output_set_text(&output, output.root, "protocol", "quick");
-    fp8r_output_set_text(&output, output.root, "out", tune->routes.path);
+    fp8r_output_set_text(&output, output.root, "out", tune->routes.update.path);
     json_t *families = fp8r_output_add_array(&output, output.root, "families");
     for (size_t i = 0; i < tune->families.count; i++) {
         json_t *family = fp8r_output_append_object(&output, families);
@@ -255,7 +255,7 @@ static const struct fp8r_option options[] = {
      FP8R_OPTION_TEXT, offsetof(struct tune_arguments, shard), 0},
     {"warm", NULL, "leave operands in the caches: for machines with little memory, and tests (full protocol)",
      FP8R_OPTION_FLAG, offsetof(struct tune_arguments, warm), 0},
-    {"out", "FILE", "the route file to write; the user's own for this machine unless given", FP8R_OPTION_TEXT,
+    {"out", "FILE", "the route file to add to, made where missing; the user's own for this machine unless given", FP8R_OPTION_TEXT,
      offsetof(struct tune_arguments, out), 0},
     {"seed", "N", "of the random operands and orders; 0 unless given", FP8R_OPTION_COUNT,
      offsetof(struct tune_arguments, seed), 0}};
@@ -272,8 +272,10 @@ const struct fp8r_verb fp8r_verb_tune = {
         "interval of the median ratio lies beyond 2 %, otherwise it is a tie, and the default stays. Every "
         "sample is kept in a folder of files that are only appended to. Ctrl-C, a kill or a used-up budget "
         "lose nothing: the same command continues.\n\n"
-        "--quick measures the grid alone, adds its routes to those of other families in the file, and keeps "
-        "no samples; Ctrl-C then ends without writing.",
+        "--quick measures the grid alone and keeps no samples; Ctrl-C then ends without writing.\n\n"
+        "Either way the routes are added to the file, the user's own or --out's: its entries of other families stay. A "
+        "new entry replaces the old one of its family, but a quick one never a full one. A file that cannot be added to (bad, "
+        "of another machine or mode) is refused before anything is measured, and is left as it is.",
     .examples = "fp8route tune --family 4096x14336 6144x4096:bias --budget 10m\n"
                 "fp8route tune --hf-config config.json --tp 1,8 --samples samples --shard 1/4\n"
                 "fp8route tune --quick --family 4096x14336 6144x4096:bias\n"

@@ -15,6 +15,7 @@
 #include "tune/analysis.h"
 #include "tune/full.h"
 #include "tune/machine.h"
+#include "tune/route_update.h"
 #include "tune/shard.h"
 
 static const double margin = 0.02;
@@ -23,8 +24,10 @@ static const double margin = 0.02;
 struct session {
     const struct tune_arguments *arguments;
     fp8r_context *context;
+    const struct fp8r_tune_families *families;
     struct full full;
     struct record record;
+    struct fp8r_route_update update; /* the route file */
     struct fp8r_progress_line line;
     char folder[FP8R_MACHINE_PATH_BYTES], out[FP8R_MACHINE_PATH_BYTES];
 };
@@ -61,7 +64,8 @@ static int set_paths(struct session *session, struct fp8r_tool_error *error)
     if (code != FP8R_EXIT_GOOD)
         return code;
     if (!*user && (!arguments->out || !arguments->samples))
-        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "HOME is not set: --out FILE and --samples DIR say what goes where");
+        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "%s: --out FILE and --samples DIR say what goes where",
+                                   fp8r_machine_why_no_path());
     const char *dot = strrchr(user, '.');
     int out = snprintf(session->out, sizeof session->out, "%s", arguments->out ? arguments->out : user);
     int folder = arguments->samples
@@ -72,7 +76,8 @@ static int set_paths(struct session *session, struct fp8r_tool_error *error)
                : fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "--out or --samples: the path is too long");
 }
 
-static int open_record(struct session *session, struct fp8r_tool_error *error)
+/* The route file before the samples: where it cannot be added to, none are begun. */
+static int open_files(struct session *session, struct fp8r_tool_error *error)
 {
     struct fp8r_route_file header;
     char name[48] = "all";
@@ -80,9 +85,19 @@ static int open_record(struct session *session, struct fp8r_tool_error *error)
                                    !session->arguments->warm, &header, error);
     if (session->full.shards > 1)
         snprintf(name, sizeof name, "shard-%d-of-%d", session->full.shard, session->full.shards);
+    if (code == FP8R_EXIT_GOOD)
+        code = fp8r_route_update_open(&session->update, session->out, &header, error);
     return code == FP8R_EXIT_GOOD ? record_open(&session->record, session->folder, name, &header,
                                                 (uint64_t)session->arguments->seed, margin, error)
                                   : code;
+}
+
+static bool is_asked_for(const struct session *session, const struct fp8r_entry *entry)
+{
+    for (size_t i = 0; i < session->families->count; i++)
+        if (fp8r_key_equal(&session->families->items[i].key, &entry->key))
+            return true;
+    return false;
 }
 
 static int print_routes(const struct session *session, const struct fp8r_route_file *file, struct fp8r_tool_error *error)
@@ -104,7 +119,7 @@ static int print_routes(const struct session *session, const struct fp8r_route_f
     json_t *families = fp8r_output_add_array(&output, output.root, "families");
     for (size_t i = 0; i < file->table.count; i++) {
         const struct fp8r_entry *entry = &file->table.entries[i];
-        if (fp8r_family_format(&entry->key, family, sizeof family) != FP8R_OK)
+        if (!is_asked_for(session, entry) || fp8r_family_format(&entry->key, family, sizeof family) != FP8R_OK)
             continue;
         json_t *object = fp8r_output_append_object(&output, families);
         fp8r_output_set_text(&output, object, "family", family);
@@ -134,6 +149,27 @@ static void print_rest(const struct session *session)
                full->waiting, fp8r_plural(full->waiting, "y", "ies"));
 }
 
+/* What other tunes left in the folder goes to `rest`: their families' entries in the file may be newer. */
+static bool split(const struct session *session, struct fp8r_table *table, struct fp8r_table *rest)
+{
+    size_t kept = 0;
+    *rest = (struct fp8r_table){.entries = calloc(table->count + 1, sizeof *rest->entries)};
+    for (size_t i = 0; rest->entries && i < table->count; i++)
+        *(is_asked_for(session, &table->entries[i]) ? &table->entries[kept++] : &rest->entries[rest->count++]) =
+            table->entries[i];
+    table->count = rest->entries ? kept : table->count;
+    return rest->entries != NULL;
+}
+
+static int update_routes(struct session *session, struct fp8r_route_file *file, struct fp8r_tool_error *error)
+{
+    struct fp8r_table rest;
+    int code = split(session, &file->table, &rest) ? fp8r_route_update_write(&session->update, file, &rest, error)
+                                                   : fp8r_tool_error_memory(error, "the routes");
+    fp8r_table_fini(&rest);
+    return code;
+}
+
 static int write_routes(struct session *session, struct fp8r_tool_error *error)
 {
     struct analysis analysis;
@@ -147,7 +183,7 @@ static int write_routes(struct session *session, struct fp8r_tool_error *error)
     analysis_fini(&analysis);
     if (code != FP8R_EXIT_GOOD)
         return code;
-    code = fp8r_tool_status(error, fp8r_route_file_write(session->out, &file));
+    code = update_routes(session, &file, error);
     if (code == FP8R_EXIT_GOOD)
         code = print_routes(session, &file, error);
     if (code == FP8R_EXIT_GOOD && !session->arguments->common.json)
@@ -156,9 +192,9 @@ static int write_routes(struct session *session, struct fp8r_tool_error *error)
     return code;
 }
 
-static int tune(struct session *session, const struct fp8r_tune_families *families, struct fp8r_tool_error *error)
+static int tune(struct session *session, struct fp8r_tool_error *error)
 {
-    int code = full_tune(&session->full, families, error);
+    int code = full_tune(&session->full, session->families, error);
     fp8r_progress_end();
     if (code == FP8R_EXIT_INTERRUPTED)
         return fp8r_tool_error_set(error, code, "interrupted: every sample is in %s, and the same command continues",
@@ -168,12 +204,26 @@ static int tune(struct session *session, const struct fp8r_tune_families *famili
     return session->full.is_wrong ? fp8r_exit_worse(code, FP8R_EXIT_FAILED) : code;
 }
 
+/* With the files open. */
+static int measure(struct session *session, struct fp8r_tool_error *error)
+{
+    struct fp8r_tool_error closing;
+    session->full.record = &session->record;
+    session->full.user = session;
+    int code = tune(session, error);
+    int closed = record_close(&session->record, &closing);
+    if (code == FP8R_EXIT_GOOD && closed != FP8R_EXIT_GOOD)
+        return fp8r_tool_error_set(error, closed, "%s", closing.text);
+    return code;
+}
+
 int fp8r_tune_full(const struct tune_arguments *arguments, fp8r_context *context,
                    const struct fp8r_measure_device *device, const struct fp8r_tune_families *families,
                    struct fp8r_tool_error *error)
 {
     struct session session = {.arguments = arguments,
                               .context = context,
+                              .families = families,
                               .full = {.context = context,
                                        .device = device,
                                        .seed = (uint64_t)arguments->seed,
@@ -186,18 +236,10 @@ int fp8r_tune_full(const struct tune_arguments *arguments, fp8r_context *context
         code = parse_shard(arguments->shard, &session.full.shard, &session.full.shards, error);
     if (code == FP8R_EXIT_GOOD)
         code = set_paths(&session, error);
-    if (code == FP8R_EXIT_GOOD) /* before anything is measured */
-        code = fp8r_tool_status(error, fp8r_route_file_probe(session.out));
     if (code == FP8R_EXIT_GOOD)
-        code = open_record(&session, error);
-    if (code != FP8R_EXIT_GOOD)
-        return code;
-    session.full.record = &session.record;
-    session.full.user = &session;
-    code = tune(&session, families, error);
-    struct fp8r_tool_error closing;
-    int closed = record_close(&session.record, &closing);
-    if (code == FP8R_EXIT_GOOD && closed != FP8R_EXIT_GOOD)
-        return fp8r_tool_error_set(error, closed, "%s", closing.text);
+        code = open_files(&session, error);
+    if (code == FP8R_EXIT_GOOD)
+        code = measure(&session, error);
+    fp8r_route_update_close(&session.update);
     return code;
 }

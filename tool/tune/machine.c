@@ -61,6 +61,16 @@ int fp8r_machine_user_path(const fp8r_context *context, char path[FP8R_MACHINE_P
     return FP8R_EXIT_GOOD;
 }
 
+const char *fp8r_machine_why_no_path(void)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    bool is_cache = cache && *cache;
+    const char *path = is_cache ? cache : home;
+    if (!path || !*path) return "HOME is not set";
+    if (*path == '/') return is_cache ? "XDG_CACHE_HOME is too long" : "HOME is too long";
+    return is_cache ? "XDG_CACHE_HOME is not an absolute path" : "HOME is not an absolute path";
+}
+
 void fp8r_machine_fact(struct fp8r_route_file *file, const char *name, const char *value)
 {
     struct fp8r_fact *fact = &file->facts[file->fact_count++];

@@ -1,0 +1,140 @@
+/* Adding to a route file.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "tune/route_update.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tool_status.h"
+
+static int refuse(const struct fp8r_route_update *update, const char *why, struct fp8r_tool_error *error)
+{
+    return fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "%.200s cannot be added to: %s; move it away, or name another file",
+                               update->path, why);
+}
+
+static const char *mode_name(int mode)
+{
+    return mode == FP8R_MODE_GRAPH ? "graph" : "eager";
+}
+
+/* Is what the file holds of the kind that will be measured? A quick tune's operands are as cold as memory allows, which no
+ * full measurement is refused for. */
+static int check_found(const struct fp8r_route_update *update, struct fp8r_tool_error *error)
+{
+    const struct fp8r_route_file *found = &update->found, *header = &update->header;
+    char why[256];
+    if (!fp8r_identity_fits(&found->identity, &header->identity, why, sizeof why))
+        return refuse(update, why, error);
+    if (found->mode != header->mode) {
+        snprintf(why, sizeof why, "it holds routes of mode=%s, and mode=%s is measured now", mode_name(found->mode),
+                 mode_name(header->mode));
+        return refuse(update, why, error);
+    }
+    if (!found->is_quick && !header->is_quick && found->is_cold != header->is_cold)
+        return refuse(update, found->is_cold ? "its routes were measured with cold operands, and now they are warm"
+                                             : "its routes were measured with warm operands, and now they are cold",
+                      error);
+    return FP8R_EXIT_GOOD;
+}
+
+static int read_found(struct fp8r_route_update *update, struct fp8r_tool_error *error)
+{
+    fp8r_route_file_fini(&update->found);
+    if (access(update->path, F_OK) != 0)
+        return FP8R_EXIT_GOOD;
+    int code = fp8r_tool_status(error, fp8r_route_file_read(update->path, &update->found));
+    if (code == FP8R_EXIT_BAD_DATA) {
+        char why[sizeof error->text];
+        snprintf(why, sizeof why, "%s", error->text);
+        return fp8r_tool_error_set(error, code, "%.400s; move it away, or name another file", why);
+    }
+    return code == FP8R_EXIT_GOOD ? check_found(update, error) : code;
+}
+
+int fp8r_route_update_open(struct fp8r_route_update *update, const char *path, const struct fp8r_route_file *header,
+                           struct fp8r_tool_error *error)
+{
+    *update = (struct fp8r_route_update){.header = *header};
+    update->header.table = (struct fp8r_table){0};
+    int length = snprintf(update->path, sizeof update->path, "%s", path);
+    if (length < 0 || (size_t)length >= sizeof update->path)
+        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "%.60s...: the path is too long", path);
+    int code = fp8r_tool_status(error, fp8r_route_file_probe(update->path));
+    return code == FP8R_EXIT_GOOD ? read_found(update, error) : code;
+}
+
+int fp8r_route_update_admits_quick(const struct fp8r_route_update *update, const struct fp8r_tune_families *families,
+                                   struct fp8r_tool_error *error)
+{
+    for (size_t i = 0; i < families->count; i++) {
+        const struct fp8r_entry *entry = fp8r_table_find(&update->found.table, &families->items[i].key);
+        if (entry && !entry->is_quick)
+            return fp8r_tool_error_set(error, FP8R_EXIT_USAGE,
+                                       "%.200s holds full measurements of %.100s, which a quick tune does not replace: without "
+                                       "--quick they are made anew, --out names another file",
+                                       update->path, families->items[i].text);
+    }
+    return FP8R_EXIT_GOOD;
+}
+
+/* ---- Writing ---- */
+
+static bool has_library(const struct fp8r_identity *identity, const char *backend)
+{
+    for (int i = 0; i < identity->library_count; i++)
+        if (strcmp(identity->libraries[i].backend, backend) == 0)
+            return true;
+    return false;
+}
+
+static bool has_fact(const struct fp8r_route_file *file, const char *name)
+{
+    for (int i = 0; i < file->fact_count; i++)
+        if (strcmp(file->facts[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* What is known here counts; what only the file says (of a library that is not here now) is kept while there is room. */
+static void join_headers(const struct fp8r_route_file *found, struct fp8r_route_file *into)
+{
+    struct fp8r_identity *identity = &into->identity;
+    for (int i = 0; i < found->identity.library_count && identity->library_count < FP8R_LIBRARIES_MAX; i++)
+        if (!has_library(identity, found->identity.libraries[i].backend))
+            identity->libraries[identity->library_count++] = found->identity.libraries[i];
+    for (int i = 0; i < found->fact_count && into->fact_count < FP8R_FACTS_MAX; i++)
+        if (!has_fact(into, found->facts[i].name))
+            into->facts[into->fact_count++] = found->facts[i];
+    if (into->is_quick && found->table.count > 0)
+        into->is_cold = found->is_cold && (into->is_cold || !found->is_quick);
+}
+
+static bool is_all_quick(const struct fp8r_table *table)
+{
+    for (size_t i = 0; i < table->count; i++)
+        if (!table->entries[i].is_quick)
+            return false;
+    return true;
+}
+
+int fp8r_route_update_write(struct fp8r_route_update *update, struct fp8r_route_file *measured, struct fp8r_table *rest,
+                            struct fp8r_tool_error *error)
+{
+    int code = read_found(update, error);
+    if (code != FP8R_EXIT_GOOD)
+        return code;
+    join_headers(&update->found, measured);
+    if (!fp8r_table_merge(&measured->table, &update->found.table) ||
+        (rest && !fp8r_table_merge(&measured->table, rest)))
+        return fp8r_tool_error_memory(error, "the routes");
+    measured->is_quick = is_all_quick(&measured->table);
+    return fp8r_tool_status(error, fp8r_route_file_write(update->path, measured));
+}
+
+void fp8r_route_update_close(struct fp8r_route_update *update)
+{
+    fp8r_route_file_fini(&update->header);
+    fp8r_route_file_fini(&update->found);
+}
