@@ -114,6 +114,17 @@ expect 0 table build "$work/more" --out "$file"
 [ "$(grep -c '^entry' "$file")" -eq 1 ] || fail "table build --out kept old entries"
 refuses 2 '^fp8route table: --out writes a file anew, --into adds to one' table build "$work/more" --into "$file" --out "$file"
 refuses 2 '^fp8route table: --into says nothing to table merge' table merge "$file" --into "$file"
+# several at once: none loses what another adds
+cp "$work/good" "$file"
+for round in 1 2 3; do
+    for n in 1 2 3 4 5 6 7 8; do
+        sed "s/1x16x64/1x$((16 * n))x$((100 + round))/" "$work/more/all.jsonl" >"$work/part$n.jsonl"
+        "$PROGRAM" table build "$work/part$n.jsonl" --into "$file" >"$work/out" 2>"$work/err" &
+    done
+    wait
+done
+last="table build, several at once"
+[ "$(grep -c '^entry' "$file")" -eq $((24 + $(grep -c '^entry' "$work/good"))) ] || fail 'an entry was lost'
 # the file is looked at even where nothing is measured yet
 head -1 "$work/more/all.jsonl" >"$work/begun.jsonl"
 refuses 4 'nothing to build' table build "$work/begun.jsonl" --into "$file"

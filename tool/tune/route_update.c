@@ -1,9 +1,14 @@
 /* Adding to a route file.
  * SPDX-License-Identifier: Apache-2.0 */
+#define _DEFAULT_SOURCE /* flock */
 #include "tune/route_update.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tool_status.h"
@@ -119,8 +124,24 @@ static bool is_all_quick(const struct fp8r_table *table)
     return true;
 }
 
-int fp8r_route_update_write(struct fp8r_route_update *update, struct fp8r_route_file *measured, struct fp8r_table *rest,
-                            struct fp8r_tool_error *error)
+/* Two tunes that end at once take turns, for as long as the descriptor is open. Where there are no locks, or somebody holds
+ * this one for seconds, it is done without: -1, or a descriptor all the same. */
+static int lock_folder(const char *path)
+{
+    enum { TRIES = 200, PAUSE_NS = 20000000 };
+    char folder[FP8R_MACHINE_PATH_BYTES];
+    snprintf(folder, sizeof folder, "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (slash)
+        slash[slash == folder] = '\0';
+    int descriptor = open(slash ? folder : ".", O_RDONLY | O_CLOEXEC | O_DIRECTORY);
+    for (int i = 0; descriptor >= 0 && i < TRIES && flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; i++)
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+    return descriptor;
+}
+
+static int merge_and_write(struct fp8r_route_update *update, struct fp8r_route_file *measured, struct fp8r_table *rest,
+                           struct fp8r_tool_error *error)
 {
     int code = read_found(update, error);
     if (code != FP8R_EXIT_GOOD)
@@ -131,6 +152,16 @@ int fp8r_route_update_write(struct fp8r_route_update *update, struct fp8r_route_
         return fp8r_tool_error_memory(error, "the routes");
     measured->is_quick = is_all_quick(&measured->table);
     return fp8r_tool_status(error, fp8r_route_file_write(update->path, measured));
+}
+
+int fp8r_route_update_write(struct fp8r_route_update *update, struct fp8r_route_file *measured, struct fp8r_table *rest,
+                            struct fp8r_tool_error *error)
+{
+    int lock = lock_folder(update->path);
+    int code = merge_and_write(update, measured, rest, error);
+    if (lock >= 0)
+        close(lock);
+    return code;
 }
 
 void fp8r_route_update_close(struct fp8r_route_update *update)
