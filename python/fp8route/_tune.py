@@ -46,9 +46,10 @@ def program():
                        "and name it in FP8ROUTE_PROGRAM (build/tool/fp8route of the checkout), or put it on PATH")
 
 
-def _run(*arguments):
+def _run(*arguments, good=(0, 3)):
+    """What the program prints. good: exit codes; 3 is inconclusive, which the route file says by itself."""
     done = subprocess.run([program(), *map(str, arguments)], capture_output=True, text=True)
-    if done.returncode not in (0, 3):  # 3: inconclusive, which the route file says by itself
+    if done.returncode not in good:
         raise RuntimeError(done.stderr.strip() or f"fp8route {arguments[0]} failed with {done.returncode}")
     return done.stdout
 
@@ -100,12 +101,14 @@ def _default(explanation, usable):
 
 
 class _Writer:
-    """Appends records to a file of its own."""
+    """Appends records to a file of its own, in a folder below the program's samples: where other candidates raced, times are
+    not pooled."""
 
     def __init__(self, folder, seed, machine):
         self.run = f"{time.time_ns():x}-{os.getpid():x}"
-        pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
-        self.path = pathlib.Path(folder) / f"python-{self.run}.jsonl"
+        folder = pathlib.Path(folder) / "callables"
+        folder.mkdir(parents=True, exist_ok=True)
+        self.path = folder / f"python-{self.run}.jsonl"
         self.file = open(self.path, "a", encoding="utf-8")
         self.put(record="run", schema="fp8route.samples/1", run=self.run, seed=seed, margin=0.02, machine=machine)
 
@@ -115,7 +118,7 @@ class _Writer:
 
     def put(self, **record):
         self.file.write(json.dumps(record, separators=(",", ":")) + "\n")
-        if record["record"] == "done":
+        if record["record"] in ("run", "done"):
             self.file.flush()
 
 
@@ -163,13 +166,24 @@ def _median(values):
     return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
 
 
+def _check(writer, out):
+    """Can the file be added to? The program looks before it says that nothing is measured yet (4)."""
+    try:
+        _run("table", "build", writer.path, "--into", out, good=(4,))
+    except RuntimeError:
+        writer.file.close()
+        writer.path.unlink()
+        raise
+
+
 def tune(families, m=GRID, device="cpu", out=None, samples=None, cold=True, seed=0, rounds=8, pairs=40, budget=None):
     """Measures families ("4096x14336", "6144x4096:bias") at each m and writes their routes, which then decide here.
 
     Without registered callables the program's own full protocol does it (budget: "10m"); with them the race is run in this
     process, which takes rounds samples of every candidate and pairs of winner and default (and no budget).
-    out: the route file; the user's own for this machine unless given. Another one decides where FP8ROUTE_TABLE names it.
-    samples: a folder of raw samples, kept.
+    out: the route file to add to; the user's own for this machine unless given. Its entries of other families stay. Another
+    one than the user's decides where FP8ROUTE_TABLE names it.
+    samples: a folder of raw samples, kept; the program's own unless given, beside the user's route file.
     """
     name, m = _device_text(device), (m,) if isinstance(m, int) else tuple(m)
     if not m or any(not isinstance(rows, int) or rows < 1 for rows in m):
@@ -179,16 +193,22 @@ def tune(families, m=GRID, device="cpu", out=None, samples=None, cold=True, seed
     from . import _race
     is_graph = name != "cpu"
     machine, own = _machine(name, cold, is_graph)
-    out, folder = out or own, samples or f"{out or own}.samples"
+    if not own and not (out and samples):
+        raise RuntimeError("neither HOME nor XDG_CACHE_HOME names a folder for routes: out and samples say what goes where")
+    out, folder = out or own, samples or pathlib.Path(own).with_suffix(".samples")
     writer, draw, medians, case = _Writer(folder, seed, machine), random.Random(seed), {}, 0
     options = {"cold": cold, "is_graph": is_graph, "rounds": rounds, "pairs": pairs, "seed": seed}
+    _check(writer, out)
     with writer.file:
         for family in _problems(families, m):
             for problem in family:
                 medians[problem] = _race_case(writer, case, problem, name, options, draw)
                 case += 1
     _race.release()
-    _run("table", "build", writer.path, "--out", out)
+    try:
+        _run("table", "build", writer.path, "--into", out)
+    except RuntimeError as error:  # another process changed the file meanwhile
+        raise RuntimeError(f"{error}; nothing is lost: fp8route table build {writer.path} --into FILE") from None
     _context.renew()
     return Tuned(str(out), str(writer.path), medians)
 

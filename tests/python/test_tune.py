@@ -97,6 +97,52 @@ def test_without_callables_the_program_tunes(tool, clean, tmp_path):
     assert tuned.routes == str(tmp_path / "own.routes") and "entry Mx48x64" in open(tuned.routes).read()
 
 
+def test_every_tune_keeps_what_others_wrote(tool, clean, tmp_path, monkeypatch):
+    """The program's, a quick one and those of callables, of whatever revision, in any order: one file, one folder of samples."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    few = {"m": 1, "cold": False, "rounds": 3, "pairs": 30}
+    folders = set()
+
+    def tune(family):
+        tuned = fp8route.tune(family, **few)
+        folders.add(next(part for part in (pathlib.Path(tuned.samples), *pathlib.Path(tuned.samples).parents)
+                         if part.suffix == ".samples"))
+        return tuned.routes
+
+    routes = tune("16x24")
+    _tune._run("tune", "--quick", "--family", "16x32", "--m", "1")
+    fp8route.register_backend("mine", fast, rev="1")
+    assert tune("16x40") == routes
+    assert tune("16x24") == routes
+    fp8route.unregister_backend("mine")
+    fp8route.register_backend("mine", fast, rev="2")
+    assert tune("16x24") == routes
+    fp8route.unregister_backend("mine")
+    assert tune("16x48") == routes
+    assert tune("16x24") == routes
+    text = open(routes).read()
+    assert sorted(line for line in text.splitlines() if line.startswith("entry")) == [
+        "entry Mx16x24", "entry Mx16x32 quick", "entry Mx16x40", "entry Mx16x48"]
+    assert folders == {pathlib.Path(routes).with_suffix(".samples")}
+    assert len(list(next(iter(folders)).glob("callables/*.jsonl"))) == 3
+    monkeypatch.undo()
+    fp8route._context.renew()
+
+
+@pytest.mark.parametrize("change, why", [(("fp8route-routes 1", "something else"), "line 1"), (("threads=", "threads=9"), "threads="),
+                                         (("operands=warm", "operands=cold"), "cold operands")])
+def test_what_cannot_be_added_to_is_refused_first(tool, clean, tmp_path, change, why):
+    out = tmp_path / "mine.routes"
+    fp8route.tune("16x24", m=1, out=out, samples=tmp_path / "samples", cold=False, budget="20s")
+    out.write_text(before := out.read_text().replace(*change))
+    calls = []
+    fp8route.register_backend("mine", lambda *operands: calls.append(1) or fast(*operands))
+    with pytest.raises(RuntimeError, match=f"{why}.*; move it away, or name another file"):
+        fp8route.tune("16x32", m=1, out=out, samples=tmp_path / "samples", cold=False)
+    assert not calls and out.read_text() == before
+    assert not list((tmp_path / "samples").glob("callables/*"))
+
+
 def test_the_user_s_own_routes_decide(tool, clean, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     tuned = fp8route.tune("48x64", m=1, cold=False, budget="20s")
