@@ -110,7 +110,10 @@ static void miss_text(const struct fp8r_router *router, const fp8r_problem *prob
     }
 }
 
-/* "" where nothing could be measured. */
+/* The full protocol takes some three times as long as the quick one: borders, confirmation. */
+enum { FULL_FACTOR = 3 };
+
+/* "" where nothing could be measured. What was measured in full a quick tune does not replace. */
 static void tune_text(const struct fp8r_router *router, const fp8r_problem *problem,
                       const struct fp8r_candidates *candidates, char *text, size_t size)
 {
@@ -123,10 +126,16 @@ static void tune_text(const struct fp8r_router *router, const fp8r_problem *prob
     for (int i = 0; i < router->registry->count; i++) /* the tuner races every configuration */
         for (int j = 0; candidates->rows[i].is_eligible && router->registry->rows[i].backend.configs[j]; j++)
             eligible++;
+    const struct fp8r_entry *entry = fp8r_table_find(router->table, &key);
+    bool is_full = entry && !entry->is_quick, is_beyond = problem->m > FP8R_QUICK_LAST_M;
+    int ms = eligible * (FP8R_QUICK_POINTS + is_beyond) * FP8R_QUICK_CANDIDATE_MS * (is_full ? FULL_FACTOR : 1);
+    char rows[96] = "";
+    if (is_beyond)
+        snprintf(rows, sizeof rows, " --m 1,2,4,8,16,32,64,128,256,512,1024,2048,%lld", (long long)problem->m);
     text[0] = '\0';
     if (eligible > 0)
-        snprintf(text, size, "; fp8route tune --quick --family '%s' measures it in about %d s", family,
-                 (eligible * FP8R_QUICK_POINTS * FP8R_QUICK_CANDIDATE_MS + 999) / 1000);
+        snprintf(text, size, "; fp8route tune%s --family '%s'%s measures it in about %d s", is_full ? "" : " --quick", family,
+                 rows, (ms + 999) / 1000);
 }
 
 void fp8r_decision_note(const struct fp8r_router *router, const fp8r_problem *problem,

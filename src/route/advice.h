@@ -7,7 +7,7 @@
 
 /* What `tune --quick` spends on one candidate at one M, warm-up and verification included; its M list when none is
  * given. The tuner keeps to these, the advice multiplies them. */
-enum { FP8R_QUICK_CANDIDATE_MS = 150, FP8R_QUICK_POINTS = 12 };
+enum { FP8R_QUICK_CANDIDATE_MS = 150, FP8R_QUICK_POINTS = 12, FP8R_QUICK_LAST_M = 2048 };
 
 /* Why the chosen row was chosen, e.g. "measured here: 1.83x over the default". */
 void fp8r_decision_sentence(const struct fp8r_router *router, const struct fp8r_decision *decision, char *text,

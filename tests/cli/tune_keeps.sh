@@ -5,7 +5,7 @@
 
 file=$work/mine.routes
 full() { expect 0 tune --family "$1" --m "${2:-1}" --warm --samples "$work/samples" --out "$file"; }
-quick() { expect 0 tune --quick --family "$1" --m 1,2 --out "$file"; }
+quick() { expect 0 tune --quick --family "$1" --m 2,4 --out "$file"; }
 holds() { # holds FAMILY full|quick: as an entry of that protocol
     pattern="^entry $1\$"
     if [ "$2" = quick ] && grep -q '^protocol full' "$file"; then pattern="^entry $1 quick\$"; fi
@@ -16,7 +16,7 @@ holds() { # holds FAMILY full|quick: as an entry of that protocol
 # full after quick, quick after full, full in place of quick
 quick 16x16
 quick 16x24
-full 16x32
+full 16x32 4
 holds Mx16x16 quick
 holds Mx16x24 quick
 holds Mx16x32 full
@@ -35,8 +35,18 @@ expect 0 table show "$file"
 says '^Mx16x24 \(quick\)'
 expect 0 table show "$file" --json
 says '"protocol": "quick"'
-expect 0 explain 1x16x40 --routes "$file"
+expect 0 explain 2x16x40 --routes "$file"
 says "^note: +from $file \(quick\)"
+
+# what explain advises is what works: in full where the family was measured so, and with an M that no grid has
+expect 0 explain 1x16x32 --routes "$file"
+says "^note: .* has this family, but not around this M; fp8route tune --family 'Mx16x32' measures it in about"
+expect 0 explain 1x16x40 --routes "$file"
+says "; fp8route tune --quick --family 'Mx16x40' measures it in about"
+expect 0 explain 1x16x72 --routes "$file"
+says "; fp8route tune --quick --family 'Mx16x72' measures it in about"
+expect 0 explain 5000x16x72 --routes "$file"
+says "; fp8route tune --quick --family 'Mx16x72' --m [0-9,]*,2048,5000 measures it in about"
 
 # a quick tune replaces no full measurement, and says what does
 cp "$file" "$work/before"
