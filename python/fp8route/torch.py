@@ -31,6 +31,7 @@ _quantize = torch.ops.fp8route.quantize.default
 _quantize_out = torch.ops.fp8route.quantize_out.default
 _quantize_given = torch.ops.fp8route.quantize_given.default
 _quantize_given_out = torch.ops.fp8route.quantize_given_out.default
+_LINEAR = (torch.bfloat16, torch.float16, torch.float8_e4m3fn, torch.float8_e5m2)
 _GROUPS = {"row": _operators.ROW, "tensor": _operators.TENSOR, "column": _operators.COLUMN}
 
 
@@ -106,12 +107,15 @@ def linear(x, weight, weight_scale=None, bias=None, x_scale=None, out_dtype=None
     x [..., K] bf16 or fp16 is quantised a row on the way; fp32 in a step of its own; e4m3 or e5m2 comes with x_scale.
     The result is of x's type, bf16 for an fp8 x, unless out_dtype says otherwise.
     """
-    if x.dtype == torch.float32:
+    dtype = x.dtype
+    if dtype == torch.float32:
         if x_scale is not None:
             raise RuntimeError("x_scale is given, but x is torch.float32 and is quantised with scales of its own: leave x_scale "
                                "out, or give the codes of quantize(x, scale=x_scale)")
         x, x_scale = _quantize(x, 0)
         out_dtype = out_dtype or torch.float32
+    elif dtype not in _LINEAR:  # the operator's own words leave out fp32
+        raise RuntimeError(f"x.dtype is {dtype}: it must be e4m3, e5m2, bf16, fp16 or fp32")
     return _linear(x, weight, weight_scale, bias, x_scale, out_dtype, precise, invariant, static_weights)
 
 

@@ -195,6 +195,29 @@ def test_scaled_mm_of_nn_functional(device):
     assert fp8route.stats() == {"torch._scaled_mm_v2": {"routed": 2, "original": 0}}
 
 
+def test_scales_of_a_weight_as_quantize_gives_them(device):
+    """[N, 1]: torch wants [1, N]. The same result in every function, eager, into out and compiled."""
+    import fp8route.torch as ft
+    a, b, scale_a, _ = product(32, 48, 64, device=device)
+    weight, scale_b = ft.quantize(torch.randn(48, 64, device=device))
+    assert scale_b.shape == (48, 1)
+    wanted = _scaled_mm(a, weight.t(), scale_a, scale_b.t(), out_dtype=torch.float32)
+    rows = ([scale_a], [1], [0], [scale_b], [1], [0])  # 1: row-wise
+    out = torch.empty(32, 48, device=device)
+    fp8route.stats(reset=True)
+    assert torch.equal(_scaled_mm(a, weight.t(), scale_a, scale_b, out_dtype=torch.float32), wanted)
+    assert torch.equal(_scaled_mm(a, weight.t(), scale_a, scale_b, out=out), wanted)
+    assert torch.equal(_scaled_mm_v2(a, weight.t(), *rows, out_dtype=torch.float32), wanted)
+    assert torch.equal(_scaled_mm_v2(a, weight.t(), *rows, out_dtype=torch.float32, out=out), wanted)
+    assert fp8route.stats() == {"torch._scaled_mm": {"routed": 2, "original": 0},
+                                "torch._scaled_mm_v2": {"routed": 2, "original": 0}}
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda a, scale_a: _scaled_mm(a, weight.t(), scale_a, scale_b, out_dtype=torch.float32),
+                             fullgraph=True, dynamic=True)
+    for m in (32, 7):
+        torch.testing.assert_close(compiled(a[:m], scale_a[:m]), wanted[:m], rtol=1e-6, atol=1e-6)
+
+
 def test_install_and_uninstall():
     import types
     user = types.ModuleType("user_of_scaled_mm")

@@ -76,6 +76,15 @@ def test_leading_dimensions(device):
                                rtol=2e-2, atol=1e-2)
 
 
+@pytest.mark.parametrize("dtype", (torch.float64, torch.int8))
+def test_linear_refuses_by_naming_all_that_it_takes(device, dtype):
+    weight, scale = ft.quantize(torch.randn(8, 16, device=device))
+    with pytest.raises(RuntimeError, match=f"^x.dtype is {dtype}: it must be e4m3, e5m2, bf16, fp16 or fp32$"):
+        ft.linear(torch.ones(2, 16, device=device, dtype=dtype), weight, scale)
+    for taken in (torch.float8_e4m3fn, torch.float8_e5m2, torch.bfloat16, torch.float16, torch.float32):
+        assert ft.linear(torch.ones(2, 16, device=device).to(taken), weight, scale).shape == (2, 8)
+
+
 def test_linear_types(device):
     weight, weight_scale = ft.quantize(torch.randn(48, 96, device=device))
     bias = torch.randn(48, device=device)
@@ -139,7 +148,7 @@ def test_refusals_name_the_argument(device):
             (lambda: ft.scaled_mm(a, b, scale_a[:3], scale_b), r"scale_a has shape \[3, 1\]"),
             (lambda: ft.scaled_mm(a, b, out_dtype=torch.float8_e4m3fn), "out.dtype is e4m3"),
             (lambda: ft.scaled_mm(a, b, out=torch.empty(1, 16, device=device).expand(4, 16)), "out's strides"),
-            (lambda: ft.linear(a.double(), b.t()), "x.dtype is unknown"),
+            (lambda: ft.linear(a.double(), b.t()), "x.dtype is torch.float64"),
             (lambda: ft.linear(a, b), r"weight has shape \[32, 16\], x \[4, 32\]: it must have 32 columns"),
             (lambda: ft.linear(a.float(), b.t(), x_scale=scale_a), "x_scale is given, but x is torch.float32"),
             (lambda: ft.quantize(a), "in.dtype is e4m3"),

@@ -1,7 +1,7 @@
 """torch._scaled_mm and _scaled_mm_v2 (the one behind torch.nn.functional.scaled_mm): tensor-wise and row-wise fp8 cases.
 
 Anything else goes to torch's own function, so that errors are torch's. More is taken than torch takes: any M, N and K, any
-layout, every bias with every result, one scale tensor-wise and the other row-wise.
+layout, every bias with every result, one scale tensor-wise and the other row-wise, scales of b as quantize gives them, [N, 1].
 SPDX-License-Identifier: Apache-2.0
 """
 import torch
@@ -20,10 +20,10 @@ _carveout = getattr(torch._C, "_get_sm_carveout_experimental", lambda: None)
 _FP8 = (torch.float8_e4m3fn, torch.float8_e5m2)
 
 
-def _is_scale(scale, rows, cols, device):
-    """One element, or one a row (rows x 1) or column (1 x cols)."""
+def _is_scale(scale, shapes, device):
+    """One element, or of one of the shapes."""
     return isinstance(scale, torch.Tensor) and scale.dtype is torch.float32 and scale.device == device and (scale.numel() == 1 or (
-        scale.dim() == 2 and scale.shape[0] == rows and scale.shape[1] == cols and scale.is_contiguous()))
+        scale.dim() == 2 and tuple(scale.shape) in shapes and scale.is_contiguous()))
 
 
 def _is_factor(scale_result):
@@ -45,7 +45,7 @@ def _covers(a, b, scale_a, scale_b, bias, out_dtype, out):
         return False
     if out is not None and (out.dtype is not out_dtype or out.shape != (a.shape[0], n) or out.device != a.device):
         return False
-    return _is_scale(scale_a, a.shape[0], 1, a.device) and _is_scale(scale_b, 1, n, a.device)
+    return _is_scale(scale_a, ((a.shape[0], 1),), a.device) and _is_scale(scale_b, ((1, n), (n, 1)), a.device)
 
 
 def _count(name, is_routed):
