@@ -190,6 +190,10 @@ FP8R_API FP8R_NODISCARD fp8r_status fp8r_context_backend(const fp8r_context *con
 /* The route files in use, in the order in which they were read; NULL behind the last. Owned by the context. */
 FP8R_API const char *fp8r_context_route_file(const fp8r_context *context, size_t index);
 
+/* Where this user's own routes for this machine belong, which a tune adds to; whether there is such a file or not. size:
+ * of path; 4096 is enough. Errors: INVALID_ARGUMENT, NOT_FOUND where the environment names no place. */
+FP8R_API FP8R_NODISCARD fp8r_status fp8r_context_user_route_file(const fp8r_context *context, char *path, size_t size);
+
 /* ---- Plain products ---------------------------------------------------------------------------------------------- */
 
 /* Runs one product on the backend that the routes choose (see fp8r_explain).

@@ -12,10 +12,14 @@ import fp8route
 from fp8route import _context, _library
 
 
+_NOWHERE = "none, XDG_CACHE_HOME (or HOME, where it is not set) is not an absolute path"
+
+
 def _info(device):
     return {"schema": "fp8route.python.info/1", "version": fp8route.__version__, "library": _library.path,
             "device": str(device), "device_name": _context.device_name(device), "backends": _context.backends(device),
-            "routes": _context.route_files(device), "routes_id": _context.routes_id(device)}
+            "routes": _context.route_files(device), "user_route_file": _context.user_route_file(device),
+            "routes_id": _context.routes_id(device)}
 
 
 def _print_info(facts):
@@ -25,6 +29,7 @@ def _print_info(facts):
         note = row["description"] if row["usable"] else f"{row['description']}: {row['reason']}"
         print(f"  {row['name']:12} {'yes' if row['usable'] else 'no':4} {note}" + (f"; {row['library']}" if row["library"] else ""))
     print("Routes\n  " + ("\n  ".join(facts["routes"]) or "none in use"))
+    print(f"  the user's file: {facts['user_route_file'] or _NOWHERE}")
     print(f"  id: {facts['routes_id']}")
 
 

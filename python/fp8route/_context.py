@@ -204,5 +204,17 @@ def route_files(device="cpu"):
         files.append(name.decode())
 
 
+def user_route_file(device="cpu"):
+    """Where this user's routes for this machine belong, which a tune adds to; None where the environment names no place."""
+    path = c.create_string_buffer(4096)
+    try:
+        L.check(L.context_user_route_file(context(device), path, len(path)))
+    except L.Error as error:
+        if error.status == "FP8R_ERROR_NOT_FOUND":
+            return None
+        raise
+    return path.value.decode()
+
+
 def device_name(device="cpu"):
     return L.context_device(context(device)).contents.name.decode()

@@ -119,6 +119,7 @@ for _name, _result, _arguments in (
         ("context_backend_count", c.c_size_t, [c.c_void_p]),
         ("context_backend", c.c_int, [c.c_void_p, c.c_size_t, _P(BackendInfo)]),
         ("context_route_file", c.c_char_p, [c.c_void_p, c.c_size_t]),
+        ("context_user_route_file", c.c_int, [c.c_void_p, c.c_char_p, c.c_size_t]),
         ("scaled_mm", c.c_int, [c.c_void_p, _P(Matmul), c.c_void_p]),
         ("plan_create", c.c_int, [c.c_void_p, _P(Matmul), c.c_char_p, _P(c.c_void_p)]),
         ("plan_run", c.c_int, [c.c_void_p, _P(Pointers), c.c_void_p, c.c_size_t, c.c_void_p]),

@@ -5,6 +5,7 @@
 #include "api/context.h"
 #include "base/reason.h"
 #include "base/status.h"
+#include "route/search.h"
 
 const struct fp8r_device_facts *fp8r_context_device(const fp8r_context *context)
 {
@@ -55,6 +56,21 @@ fp8r_status fp8r_context_backend(const fp8r_context *context, size_t index, fp8r
                                 .reason = row->fits ? FP8R_REASON_NONE : row->reason.code};
     if (!row->fits) fp8r_reason_sentence(&row->reason, info->sentence, sizeof info->sentence);
     return FP8R_OK;
+}
+
+fp8r_status fp8r_context_user_route_file(const fp8r_context *context, char *path, size_t size)
+{
+    struct fp8r_identity identity;
+    if (!context) return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "context is NULL");
+    if (!path) return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "path is NULL");
+    const char *home = context->environment.cache_home;
+    if (!home || *home != '/')
+        return fp8r_fail(FP8R_ERROR_NOT_FOUND, "there is no place for the user's routes: neither XDG_CACHE_HOME nor, where it "
+                                               "is not set, HOME is an absolute path");
+    fp8r_identity_init(&context->device, &context->registry, &identity);
+    return fp8r_routes_user_path(&context->environment, &identity, path, size)
+               ? FP8R_OK
+               : fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "size is %zu: the path is longer", size);
 }
 
 const char *fp8r_context_route_file(const fp8r_context *context, size_t index)

@@ -11,6 +11,24 @@ says 'reference:double'
 says 'id: [0-9a-f]{64}'
 says 'FP8ROUTE_DENY'
 says "the user's file: $HOME/.cache/fp8route/cpu-[0-9a-f]{16}.routes"
+# where the environment names no place, what is wrong with it
+XDG_CACHE_HOME=here expect 0 info
+says "the user's file: none, XDG_CACHE_HOME is not an absolute path"
+HOME='' expect 0 info
+says "the user's file: none, HOME is not set"
+for verb in 'tune --family 8x8 --m 1' 'tune --quick --family 8x8 --m 1' 'table show'; do
+    # shellcheck disable=SC2086 -- words
+    XDG_CACHE_HOME=here refuses 2 'XDG_CACHE_HOME is not an absolute path' $verb
+done
+# the demonstration keeps its own cache, wherever its folder is said to be
+cat >"$work/stub" <<'EOF'
+#!/bin/sh
+case $* in *cuda*) exit 4 ;; info*) exec "$PROGRAM" info ;; esac
+EOF
+chmod +x "$work/stub"
+last="scripts/demo"
+(cd "$work" && sh "$SCRIPTS/../../scripts/demo" ./stub demonstration >"$work/out" 2>"$work/err") || fail 'the demonstration failed'
+says "the user's file: $work/demonstration/fp8route/"
 expect 0 info --json
 says '"schema": "fp8route.info/1"'
 says '"reason_name": "DEVICE_KIND"'

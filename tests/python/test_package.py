@@ -30,6 +30,19 @@ def test_info():
     assert facts["routes_id"] == fp8route.routes_id()
 
 
+def test_info_names_the_user_s_file(tmp_path):
+    """Whether it is there or not."""
+    environment = dict(os.environ, PYTHONPATH=str(PYTHON), XDG_CACHE_HOME=str(tmp_path))
+    command = [sys.executable, "-m", "fp8route", "info"]
+    text = subprocess.run(command, capture_output=True, text=True, env=environment).stdout
+    assert f"\n  the user's file: {tmp_path}/fp8route/cpu-" in text
+    named = json.loads(subprocess.run([*command, "--json"], capture_output=True, text=True, env=environment).stdout)
+    assert pathlib.Path(named["user_route_file"]).parent == tmp_path / "fp8route"
+    text = subprocess.run(command, capture_output=True, text=True, env=dict(environment, XDG_CACHE_HOME="here")).stdout
+    assert "the user's file: none, XDG_CACHE_HOME (or HOME, where it is not set) is not an absolute path" in text
+    assert fp8route.user_route_file() == json.loads(run("-m", "fp8route", "info", "--json").stdout)["user_route_file"]
+
+
 def test_torch_is_not_imported():
     done = run("-c", "import sys, fp8route; fp8route.explain('1x64x64'); sys.exit('torch' in sys.modules)")
     assert done.returncode == 0, done.stderr

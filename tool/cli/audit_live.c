@@ -140,9 +140,8 @@ static int set_folder(struct audit_live_session *session, const struct audit_arg
                       struct fp8r_tool_error *error)
 {
     char user[FP8R_MACHINE_PATH_BYTES] = "";
-    int code = FP8R_EXIT_GOOD, length;
-    if (arguments->samples.count == 0) code = fp8r_machine_user_path(session->session.context, user, error);
-    if (code != FP8R_EXIT_GOOD) return code;
+    int length;
+    if (arguments->samples.count == 0) fp8r_machine_user_path(session->session.context, user);
     if (arguments->samples.count == 0 && !*user)
         return fp8r_tool_error_set(error, FP8R_EXIT_USAGE,
                                    "%s: --samples DIR says where samples go", fp8r_machine_why_no_path());

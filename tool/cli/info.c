@@ -32,8 +32,8 @@ static int gather(const fp8r_context *context, struct facts *facts, struct fp8r_
     fp8r_context_routes_id(context, id);
     for (size_t i = 0; i < sizeof id; i++)
         snprintf(facts->routes_id + 2 * i, 3, "%02x", id[i]);
-    int code = fp8r_machine_text(context, facts->identity, error);
-    return code == FP8R_EXIT_GOOD ? fp8r_machine_user_path(context, facts->user_file, error) : code;
+    fp8r_machine_user_path(context, facts->user_file);
+    return fp8r_machine_text(context, facts->identity, error);
 }
 
 static void set_backend(struct fp8r_output *output, json_t *object, const fp8r_backend_info *info)

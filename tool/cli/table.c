@@ -16,9 +16,9 @@ static int user_path(const struct fp8r_common *common, char path[FP8R_MACHINE_PA
     int code = fp8r_session_open(common, FP8R_NO_ROUTE_FILES, &session, error);
     if (code != FP8R_EXIT_GOOD)
         return code;
-    code = fp8r_machine_user_path(session.context, path, error);
+    fp8r_machine_user_path(session.context, path);
     fp8r_session_close(&session);
-    if (code == FP8R_EXIT_GOOD && !*path)
+    if (!*path)
         return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "no FILE is given and %s: name the route file",
                                    fp8r_machine_why_no_path());
     return code;

@@ -8,9 +8,7 @@
 
 #include <fp8route/backend.h>
 
-#include "base/environment.h"
 #include "measure/read_speed.h"
-#include "route/search.h"
 #include "tool_status.h"
 
 static int add_libraries(const fp8r_context *context, struct fp8r_identity *identity,
@@ -47,18 +45,9 @@ int fp8r_machine_text(const fp8r_context *context, char text[FP8R_MACHINE_TEXT_B
     return code;
 }
 
-int fp8r_machine_user_path(const fp8r_context *context, char path[FP8R_MACHINE_PATH_BYTES],
-                           struct fp8r_tool_error *error)
+void fp8r_machine_user_path(const fp8r_context *context, char path[FP8R_MACHINE_PATH_BYTES])
 {
-    struct fp8r_environment environment;
-    struct fp8r_identity identity;
-    int code = fp8r_machine_identity(context, &identity, error);
-    if (code != FP8R_EXIT_GOOD) return code;
-    if (!fp8r_environment_init(&environment, true))
-        return fp8r_tool_error_memory(error, "the environment's values");
-    if (!fp8r_routes_user_path(&environment, &identity, path, FP8R_MACHINE_PATH_BYTES)) path[0] = '\0';
-    fp8r_environment_fini(&environment);
-    return FP8R_EXIT_GOOD;
+    if (fp8r_context_user_route_file(context, path, FP8R_MACHINE_PATH_BYTES) != FP8R_OK) path[0] = '\0';
 }
 
 const char *fp8r_machine_why_no_path(void)

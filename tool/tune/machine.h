@@ -20,8 +20,7 @@ int fp8r_machine_text(const fp8r_context *context, char text[FP8R_MACHINE_TEXT_B
 /* The user's route file for this machine; "" where the environment names no place, and then why it does not: "HOME is not
  * set". */
 enum { FP8R_MACHINE_PATH_BYTES = 4096 };
-int fp8r_machine_user_path(const fp8r_context *context, char path[FP8R_MACHINE_PATH_BYTES],
-                           struct fp8r_tool_error *error);
+void fp8r_machine_user_path(const fp8r_context *context, char path[FP8R_MACHINE_PATH_BYTES]);
 const char *fp8r_machine_why_no_path(void);
 
 /* Soft facts for a header: the device's name, the date, this version. And one more of any name. */

@@ -8,10 +8,10 @@
 
 static int user_path(const fp8r_context *context, char path[FP8R_MACHINE_PATH_BYTES], struct fp8r_tool_error *error)
 {
-    int code = fp8r_machine_user_path(context, path, error);
-    if (code == FP8R_EXIT_GOOD && !*path)
-        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "%s: --out FILE says where routes go", fp8r_machine_why_no_path());
-    return code;
+    fp8r_machine_user_path(context, path);
+    return *path ? FP8R_EXIT_GOOD
+                 : fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "%s: --out FILE says where routes go",
+                                       fp8r_machine_why_no_path());
 }
 
 int fp8r_quick_routes_open(struct fp8r_quick_routes *routes, const fp8r_context *context,
