@@ -27,6 +27,12 @@ VARIANTS = {"bf16": llama.multiply_bf16, "fp8route": llama.multiply_fp8route,
             "torch_rowwise": llama.multiply_torch_rowwise}
 
 
+# What each of llama.Shape's sizes is.
+SIZES = {"hidden": "elements of a token between the layers", "inner": "elements between gate or up and down",
+         "heads": "heads of the queries", "kv_heads": "heads of keys and values", "layers": "how many layers",
+         "context": "tokens that attention looks back at"}
+
+
 class Failed(Exception):
     """A variant computed something else than it should."""
 
@@ -39,7 +45,8 @@ def usable_variants(stack, x):
             multiply(x, stack.layers[0]["qkv"])
             usable[name] = multiply
         except (RuntimeError, NotImplementedError) as error:
-            missing[name] = str(error).splitlines()[0]
+            is_known = name == "torch_rowwise" and not x.is_cuda
+            missing[name] = "torch has no row-wise FP8 product on a CPU" if is_known else str(error).splitlines()[0]
     return usable, missing
 
 
@@ -172,13 +179,18 @@ def check(parser, options):
 
 
 def parse(arguments):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--device", default="cuda")
-    parser.add_argument("--batches", type=whole_numbers, default=[1, 16, 64])
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="The sizes are Llama-3.1-8B's unless given, some 25 GB of memory. For a CPU smaller ones:\n"
+               "  --device cpu --layers 2 --hidden 256 --inner 512 --heads 8 --kv-heads 2")
+    parser.add_argument("--device", default="cuda", help="cpu, cuda or cuda:INDEX; %(default)s unless given")
+    parser.add_argument("--batches", type=whole_numbers, default=[1, 16, 64],
+                        help="sequences that are decoded at once, with commas; 1,16,64 unless given")
     for name, value in vars(llama.Shape()).items():
-        parser.add_argument("--" + name.replace("_", "-"), type=int, default=value)
-    parser.add_argument("--rounds", type=int, default=21)
-    parser.add_argument("--repeats", type=int, default=5, help="steps in one measurement")
+        parser.add_argument("--" + name.replace("_", "-"), type=int, default=value, metavar="N",
+                            help=f"{SIZES[name]}; {value} unless given")
+    parser.add_argument("--rounds", type=int, default=21, help="measurements of each variant; %(default)s unless given")
+    parser.add_argument("--repeats", type=int, default=5, help="steps in one measurement; %(default)s unless given")
     parser.add_argument("--out", help="also write JSON lines there, a line a batch as soon as it is measured")
     parser.add_argument("--commit", default="", help="of what is measured, for the file")
     return check(parser, parser.parse_args(arguments))

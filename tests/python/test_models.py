@@ -90,7 +90,21 @@ def test_llama_on_a_cpu(script, tmp_path, capsys):
         assert row["error_of_allowed"]["fp8route"] <= 1 and row["least_cosine"]["fp8route to bf16"] > 0.98
         assert {"bf16", "fp8route", "no products"} <= set(row["ms"]) and row["tokens_a_second"]["bf16"] > 0
         assert set(row["chosen"]) == {"qkv", "out", "gate_up", "down"} and all(row["chosen"].values())
-    assert "batch 3:" in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert "batch 3:" in text
+    if "torch_rowwise" in rows[0]["missing"]:
+        assert "  torch_rowwise  left out: torch has no row-wise FP8 product on a CPU\n" in text and "please report" not in text
+
+
+def test_llama_helps_with_its_sizes(script, capsys):
+    decode = script("decode_llama")
+    with pytest.raises(SystemExit):
+        decode.main(["--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "--device cpu --layers 2 --hidden 256 --inner 512 --heads 8 --kv-heads 2" in text
+    for name, value in vars(script("llama_layers").Shape()).items():
+        option = "--" + name.replace("_", "-")
+        assert f"{option} N {decode.SIZES[name]}; {value} unless given" in text
 
 
 def test_llama_finds_a_wrong_product(script, capsys, monkeypatch):

@@ -160,6 +160,17 @@ def test_without_the_program_the_refusal_says_so(monkeypatch):
         fp8route.tune("48x64")
 
 
+def test_where_there_is_no_program_its_variable_is_named(tmp_path, monkeypatch):
+    """As from a wheel: neither beside the library nor on PATH. The README says the same."""
+    monkeypatch.delenv("FP8ROUTE_PROGRAM", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(_tune.L, "path", str(tmp_path / "site-packages" / "fp8route" / "libfp8route.so"))
+    with pytest.raises(RuntimeError, match=r"no wheel has it: .*FP8ROUTE_PROGRAM \(build/tool/fp8route of the checkout\)"):
+        fp8route.tune("48x64")
+    readme = (pathlib.Path(__file__).parents[2] / "README.md").read_text()
+    assert "export FP8ROUTE_PROGRAM=$PWD/build/tool/fp8route" in readme.split("## From Python")[1].split("\n## ")[0]
+
+
 def test_trace(tmp_path):
     file = tmp_path / "trace"
     operands = product(3, 24, 32)
