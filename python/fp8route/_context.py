@@ -2,6 +2,7 @@
 
 SPDX-License-Identifier: Apache-2.0
 """
+import contextlib
 import ctypes as c
 import dataclasses
 import sys
@@ -67,9 +68,9 @@ def parse_device(device):
     return (L.CPU, 0) if name == "cpu" else (L.CUDA, index or 0)
 
 
-def _create(kind, index):
+def _create(kind, index, flags=0):
     rows = (c.c_void_p * max(1, len(_outside)))(*_outside)
-    options = L.Options(struct_size=c.sizeof(L.Options), backends=c.cast(rows, c.c_void_p) if _outside else None,
+    options = L.Options(struct_size=c.sizeof(L.Options), flags=flags, backends=c.cast(rows, c.c_void_p) if _outside else None,
                         backend_count=len(_outside))
     address = c.c_void_p()
     L.check(L.context_create(L.Device(kind, index), c.byref(options), c.byref(address)))
@@ -89,6 +90,16 @@ def context(device="cpu"):
             for observer in _observers:
                 observer(*key, _contexts[key])
         return _contexts[key]
+
+
+@contextlib.contextmanager
+def unrouted(device="cpu"):
+    """The address of a context that no route file decides for: what an untuned library takes."""
+    address = _create(*parse_device(device), L.NO_ROUTE_FILES)
+    try:
+        yield address
+    finally:
+        L.context_destroy(address)
 
 
 def observe(function):
@@ -161,13 +172,13 @@ def matmul_of(problem):
     return matmul
 
 
-def explain(problem, device="cpu"):
-    """What would run, and of every other backend why not. problem: text of the grammar."""
+def explain(problem, device="cpu", within=None):
+    """What would run, and of every other backend why not. problem: text of the grammar. within: a context's address."""
     handle = c.c_void_p()
     if not isinstance(problem, (str, L.Matmul)):
         raise TypeError(f"problem is {problem!r}: it must be text such as '8x6144x4096:bias'")
     matmul = matmul_of(problem) if isinstance(problem, str) else problem
-    L.check(L.explain(context(device), c.byref(matmul), c.byref(handle)))
+    L.check(L.explain(within or context(device), c.byref(matmul), c.byref(handle)))
     try:
         rows = []
         for i in range(L.explanation_count(handle)):

@@ -13,6 +13,7 @@ PLAIN, LINEAR, BATCHED = range(3)
 FAST, PRECISE = range(2)
 ANY, BATCH_INVARIANT = range(2)
 WEIGHTS_STATIC = 1
+NO_ROUTE_FILES = 2  # of a context
 COMPUTE, GIVEN = range(2)
 CPU, CUDA = range(2)
 VERDICTS = ("chosen", "eligible", "refused")

@@ -82,20 +82,22 @@ def _machine(device, cold, is_graph):
 
 
 def _candidates(problem, device):
-    """Every configuration that prepares, and the number of the default among them."""
+    """Every configuration that prepares, and the number of the default among them: what an untuned library takes."""
     from . import _race
-    explanation = _context.explain(problem, device)
+    with _context.unrouted(device) as address:
+        explanation = _context.explain(problem, device, address)
     usable = [row.backend for row in explanation.candidates if row.verdict != "refused"]
     revisions = {row["name"]: row["rev"] for row in _context.backends(device)}
     named = [(f"{row['name']}:{config}", revisions[row["name"]]) for row in _context.backends(device)
              if row["name"] in usable for config in row["configs"]]
-    default = explanation.chosen if explanation.source == "default" else _default(explanation, usable)
+    is_hidden = explanation.source == "forced" or not explanation.chosen
+    default = _default(explanation, usable) if is_hidden else explanation.chosen
     entrants = [(name, rev) for name, rev in named if name == default or _race.prepares(problem, name, device)]
     return entrants, [name for name, _ in entrants].index(default)
 
 
 def _default(explanation, usable):
-    """The default where a route decides: the first by priority, in its own pick."""
+    """The default where FP8ROUTE_BACKEND or FP8ROUTE_UNROUTED hides it: the first by priority, in its own pick."""
     first = next(row for row in explanation.candidates if row.backend in usable)
     return f"{first.backend}:{first.config}"
 

@@ -69,5 +69,5 @@ def test_ranks_agree(tmp_path):
     """One rank without a GPU, by gloo."""
     block = blocks("docs/engines.md")[-1].replace('f"cuda:{torch.cuda.current_device()}"', '"cpu"').replace('"cuda"', '"cpu"')
     one = f"import torch\ntorch.distributed.init_process_group('gloo', init_method='file://{tmp_path}/store', rank=0, world_size=1)"
-    done = run(f"{one}\n{block}", tmp_path)
+    done = run(f"{one}\n{block}\ntorch.distributed.destroy_process_group()", tmp_path)
     assert done.returncode == 0, done.stderr

@@ -5,6 +5,7 @@ SPDX-License-Identifier: Apache-2.0
 import json
 import os
 import pathlib
+import re
 import time
 
 import pytest
@@ -141,6 +142,23 @@ def test_what_cannot_be_added_to_is_refused_first(tool, clean, tmp_path, change,
         fp8route.tune("16x32", m=1, out=out, samples=tmp_path / "samples", cold=False)
     assert not calls and out.read_text() == before
     assert not list((tmp_path / "samples").glob("callables/*"))
+
+
+def test_the_default_is_what_an_untuned_library_takes(tool, clean, tmp_path, monkeypatch):
+    """Also where a route decides, and another backend may be first by priority than the one that is expected to be fastest."""
+    with fp8route._context.unrouted() as address:
+        untuned = fp8route.explain("4x48x64", within=address).chosen
+    out = tmp_path / "mine.routes"
+    fp8route.tune("48x64", m=4, out=out, samples=tmp_path / "samples", cold=False, budget="20s")
+    out.write_text(re.sub(r"backend=\S+ config=\S+", "backend=reference config=double", out.read_text()))
+    monkeypatch.setenv("FP8ROUTE_TABLE", str(out))
+    fp8route._context.renew()
+    assert fp8route.explain("4x48x64").chosen == "reference:double"
+    monkeypatch.delattr(_tune, "_default")
+    entrants, default = _tune._candidates("4x48x64", "cpu")
+    assert entrants[default][0] == untuned
+    monkeypatch.undo()
+    fp8route._context.renew()
 
 
 def test_the_user_s_own_routes_decide(tool, clean, tmp_path, monkeypatch):
