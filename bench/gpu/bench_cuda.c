@@ -240,7 +240,7 @@ static void bench_conversion(const struct conversion *it, int rounds)
     const fp8r_matrix scale = {scales, FP8R_DTYPE_FP32, 0, 1, it->scale_per_row ? it->rows : 1, 1, 0, 1, 1};
     CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     for (int i = 0; i < 2; i++)
-        CHECK(fp8r_cuda_quantize(&facts, &from, &to, &scale, FP8R_SCALING_COMPUTE, stream));
+        CHECK(fp8r_cuda_quantize(&facts, 0, &from, &to, &scale, FP8R_SCALING_COMPUTE, stream));
     finish_capture(&candidates[0]);
     CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     for (int i = 0; i < 2; i++)

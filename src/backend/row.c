@@ -156,7 +156,7 @@ static fp8r_status run_quantised(const struct fp8r_row *row, const fp8r_services
                        .col_stride = 1};
     fp8r_matrix scale = {.data = workspace + lowered.codes_bytes, .dtype = FP8R_DTYPE_FP32, .batch = lowered.items,
                          .rows = problem->m, .cols = 1, .batch_stride = problem->m, .row_stride = 1, .col_stride = 1};
-    FP8R_TRY(fp8r_step_quantize(device, &in, &out, &scale, FP8R_SCALING_COMPUTE, stream));
+    FP8R_TRY(fp8r_step_quantize_ahead(device, services ? services->flags : 0, &in, &out, &scale, stream));
     fp8r_pointers given = *pointers;
     given.a = workspace;
     given.scale_a = scale.data;

@@ -14,17 +14,24 @@ fp8r_status fp8r_step_load(const fp8r_device_facts *device)
     return absent();
 }
 
-fp8r_status fp8r_step_quantize(const fp8r_device_facts *device, const fp8r_matrix *in, const fp8r_matrix *out,
-                               const fp8r_matrix *scale, int32_t scaling, void *stream)
+fp8r_status fp8r_step_quantize(const fp8r_device_facts *device, uint32_t flags, const fp8r_matrix *in,
+                               const fp8r_matrix *out, const fp8r_matrix *scale, int32_t scaling, void *stream)
 {
-    (void)device, (void)in, (void)out, (void)scale, (void)scaling, (void)stream;
+    (void)device, (void)flags, (void)in, (void)out, (void)scale, (void)scaling, (void)stream;
     return absent();
 }
 
-fp8r_status fp8r_step_dequantize(const fp8r_device_facts *device, const fp8r_matrix *in, const fp8r_matrix *scale,
-                                 const fp8r_matrix *out, void *stream)
+fp8r_status fp8r_step_quantize_ahead(const fp8r_device_facts *device, uint32_t flags, const fp8r_matrix *in,
+                                     const fp8r_matrix *out, const fp8r_matrix *scale, void *stream)
 {
-    (void)device, (void)in, (void)scale, (void)out, (void)stream;
+    (void)device, (void)flags, (void)in, (void)out, (void)scale, (void)stream;
+    return absent();
+}
+
+fp8r_status fp8r_step_dequantize(const fp8r_device_facts *device, uint32_t flags, const fp8r_matrix *in,
+                                 const fp8r_matrix *scale, const fp8r_matrix *out, void *stream)
+{
+    (void)device, (void)flags, (void)in, (void)scale, (void)out, (void)stream;
     return absent();
 }
 

@@ -15,16 +15,22 @@ fp8r_status fp8r_step_load(const fp8r_device_facts *device)
     return fp8r_cuda_quantize_load();
 }
 
-fp8r_status fp8r_step_quantize(const fp8r_device_facts *device, const fp8r_matrix *in, const fp8r_matrix *out,
-                               const fp8r_matrix *scale, int32_t scaling, void *stream)
+fp8r_status fp8r_step_quantize(const fp8r_device_facts *device, uint32_t flags, const fp8r_matrix *in,
+                               const fp8r_matrix *out, const fp8r_matrix *scale, int32_t scaling, void *stream)
 {
-    return fp8r_cuda_quantize(device, in, out, scale, scaling, stream);
+    return fp8r_cuda_quantize(device, flags, in, out, scale, scaling, stream);
 }
 
-fp8r_status fp8r_step_dequantize(const fp8r_device_facts *device, const fp8r_matrix *in, const fp8r_matrix *scale,
-                                 const fp8r_matrix *out, void *stream)
+fp8r_status fp8r_step_quantize_ahead(const fp8r_device_facts *device, uint32_t flags, const fp8r_matrix *in,
+                                     const fp8r_matrix *out, const fp8r_matrix *scale, void *stream)
 {
-    return fp8r_cuda_dequantize(device, in, scale, out, stream);
+    return fp8r_cuda_quantize_ahead(device, flags, in, out, scale, stream);
+}
+
+fp8r_status fp8r_step_dequantize(const fp8r_device_facts *device, uint32_t flags, const fp8r_matrix *in,
+                                 const fp8r_matrix *scale, const fp8r_matrix *out, void *stream)
+{
+    return fp8r_cuda_dequantize(device, flags, in, scale, out, stream);
 }
 
 fp8r_status fp8r_step_fill(const fp8r_device_facts *device, const fp8r_problem *problem, const fp8r_pointers *pointers,

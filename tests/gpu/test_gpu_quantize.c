@@ -164,10 +164,10 @@ static void convert(const struct job *job, const struct buffer buffers[BUFFERS])
     fp8r_status on_cpu, on_gpu;
     if (job->out_dtype == FP8R_DTYPE_E4M3) {
         on_cpu = fp8r_quantize(cpu, &host[IN], &host[OUT], &host[SCALE], job->scaling, NULL);
-        on_gpu = fp8r_cuda_quantize(&facts, &device[IN], &device[OUT], &device[SCALE], job->scaling, NULL);
+        on_gpu = fp8r_cuda_quantize(&facts, 0, &device[IN], &device[OUT], &device[SCALE], job->scaling, NULL);
     } else {
         on_cpu = fp8r_dequantize(cpu, &host[IN], &host[SCALE], &host[OUT], NULL);
-        on_gpu = fp8r_cuda_dequantize(&facts, &device[IN], &device[SCALE], &device[OUT], NULL);
+        on_gpu = fp8r_cuda_dequantize(&facts, 0, &device[IN], &device[SCALE], &device[OUT], NULL);
     }
     if (on_cpu != FP8R_OK || on_gpu != FP8R_OK) fail_msg("%s: %s", job->name, fp8r_last_error());
 }
@@ -317,7 +317,7 @@ static void every_code(void **state)
         fp8r_matrix scale = {&one, FP8R_DTYPE_FP32, 0, 1, 1, 1, 0, 0, 0};
         assert_int_equal(fp8r_quantize(cpu, &from, &to, &scale, FP8R_SCALING_GIVEN, NULL), FP8R_OK);
         from.data = memory, to.data = (char *)memory + 65536 * 2, scale.data = (char *)memory + 65536 * 3;
-        assert_int_equal(fp8r_cuda_quantize(&facts, &from, &to, &scale, FP8R_SCALING_GIVEN, NULL), FP8R_OK);
+        assert_int_equal(fp8r_cuda_quantize(&facts, 0, &from, &to, &scale, FP8R_SCALING_GIVEN, NULL), FP8R_OK);
         gpu_check("cudaMemcpy", cudaMemcpy(got, to.data, 65536, cudaMemcpyDeviceToHost));
         assert_memory_equal(got, wanted, 65536);
         gpu_check("cudaFree", cudaFree(memory));

@@ -10,6 +10,17 @@
 
 enum { THREADS = 256, WARP = 32 };
 
+/* Where kernels go, and whether they may start while the one in front runs out. */
+struct queue {
+    void *stream;
+    bool is_dependent;
+};
+
+static struct queue queue_of(const fp8r_device_facts *device, uint32_t flags, void *stream)
+{
+    return (struct queue){stream, device->arch >= 90 && !(flags & FP8R_LAUNCH_PLAIN)};
+}
+
 static struct fp8r_cuda_place place_of(const fp8r_matrix *matrix)
 {
     return (struct fp8r_cuda_place){.data = matrix->data,
@@ -44,13 +55,12 @@ static struct fp8r_cuda_quantize_args args_of(const fp8r_matrix *in, const fp8r_
     return args;
 }
 
-static fp8r_status start(const fp8r_device_facts *device, enum fp8r_cuda_quantize_kernel kernel,
-                         int64_t blocks, int32_t threads, const struct fp8r_cuda_quantize_args *args,
-                         void *stream)
+static fp8r_status start(const struct queue *queue, enum fp8r_cuda_quantize_kernel kernel, int64_t blocks, int32_t threads,
+                         const struct fp8r_cuda_quantize_args *args)
 {
     const struct fp8r_cuda_launch launch = {fp8r_cuda_quantize_kernel(kernel), blocks, threads, 0,
-                                            device->arch >= 90};
-    return fp8r_cuda_start(&launch, args, stream);
+                                            queue->is_dependent};
+    return fp8r_cuda_start(&launch, args, queue->stream);
 }
 
 /* Where vectors of elements are aligned, are those of codes, in every row? */
@@ -82,14 +92,14 @@ static enum fp8r_cuda_quantize_kernel rows_kernel(struct fp8r_cuda_quantize_args
     return is_short ? FP8R_CUDA_QUANTIZE_FP16_SHORT : FP8R_CUDA_QUANTIZE_FP16_LONG;
 }
 
-static fp8r_status start_rows(const fp8r_device_facts *device, struct fp8r_cuda_quantize_args *args,
-                              enum fp8r_cuda_quantize_step step, void *stream)
+static fp8r_status start_rows(const struct queue *queue, struct fp8r_cuda_quantize_args *args,
+                              enum fp8r_cuda_quantize_step step)
 {
     const enum fp8r_cuda_quantize_kernel kernel = rows_kernel(args);
     const int32_t threads = args->row_threads == WARP ? THREADS : args->row_threads;
     args->step = step;
-    return start(device, kernel, fp8r_size_blocks(args->batch * args->rows, threads / args->row_threads),
-                 threads, args, stream);
+    const int64_t blocks = fp8r_size_blocks(args->batch * args->rows, threads / args->row_threads);
+    return start(queue, kernel, blocks, threads, args);
 }
 
 static int64_t tiles_of(const struct fp8r_cuda_quantize_args *args)
@@ -98,17 +108,15 @@ static int64_t tiles_of(const struct fp8r_cuda_quantize_args *args)
 }
 
 /* The largest magnitudes are gathered in the scales themselves. */
-static fp8r_status compute_scales(const fp8r_device_facts *device, struct fp8r_cuda_quantize_args *args,
-                                  void *stream)
+static fp8r_status compute_scales(const struct queue *queue, struct fp8r_cuda_quantize_args *args)
 {
     const int64_t blocks = fp8r_size_blocks(args->scale_batch * args->scale_rows * args->scale_cols, THREADS);
-    FP8R_TRY(start(device, FP8R_CUDA_QUANTIZE_RESET, blocks, THREADS, args, stream));
+    FP8R_TRY(start(queue, FP8R_CUDA_QUANTIZE_RESET, blocks, THREADS, args));
     if (args->scale_cols == 1)
-        FP8R_TRY(start_rows(device, args, FP8R_CUDA_QUANTIZE_GATHER, stream));
+        FP8R_TRY(start_rows(queue, args, FP8R_CUDA_QUANTIZE_GATHER));
     else
-        FP8R_TRY(
-            start(device, FP8R_CUDA_QUANTIZE_COLUMNS, tiles_of(args), FP8R_CUDA_QUANTIZE_COLS, args, stream));
-    return start(device, FP8R_CUDA_QUANTIZE_FINISH, blocks, THREADS, args, stream);
+        FP8R_TRY(start(queue, FP8R_CUDA_QUANTIZE_COLUMNS, tiles_of(args), FP8R_CUDA_QUANTIZE_COLS, args));
+    return start(queue, FP8R_CUDA_QUANTIZE_FINISH, blocks, THREADS, args);
 }
 
 static bool is_empty(const fp8r_matrix *matrix)
@@ -116,25 +124,37 @@ static bool is_empty(const fp8r_matrix *matrix)
     return matrix->batch == 0 || matrix->rows == 0 || matrix->cols == 0;
 }
 
-fp8r_status fp8r_cuda_quantize(const fp8r_device_facts *device, const fp8r_matrix *in, const fp8r_matrix *out,
-                               const fp8r_matrix *scale, int32_t scaling, void *stream)
+fp8r_status fp8r_cuda_quantize(const fp8r_device_facts *device, uint32_t flags, const fp8r_matrix *in,
+                               const fp8r_matrix *out, const fp8r_matrix *scale, int32_t scaling, void *stream)
 {
     if (is_empty(in)) return FP8R_OK;
+    const struct queue queue = queue_of(device, flags, stream);
     struct fp8r_cuda_quantize_args args = args_of(in, out, scale);
     const bool computed = scaling == FP8R_SCALING_COMPUTE;
     if (computed && scale->batch == in->batch && scale->rows == in->rows && scale->cols == 1)
-        return start_rows(device, &args, FP8R_CUDA_QUANTIZE_ALL, stream);
-    if (computed) FP8R_TRY(compute_scales(device, &args, stream));
-    if (scale->cols == 1) return start_rows(device, &args, FP8R_CUDA_QUANTIZE_ENCODE, stream);
-    return start(device, FP8R_CUDA_QUANTIZE_CODES, tiles_of(&args), FP8R_CUDA_QUANTIZE_COLS, &args, stream);
+        return start_rows(&queue, &args, FP8R_CUDA_QUANTIZE_ALL);
+    if (computed) FP8R_TRY(compute_scales(&queue, &args));
+    if (scale->cols == 1) return start_rows(&queue, &args, FP8R_CUDA_QUANTIZE_ENCODE);
+    return start(&queue, FP8R_CUDA_QUANTIZE_CODES, tiles_of(&args), FP8R_CUDA_QUANTIZE_COLS, &args);
 }
 
-fp8r_status fp8r_cuda_dequantize(const fp8r_device_facts *device, const fp8r_matrix *in,
+fp8r_status fp8r_cuda_quantize_ahead(const fp8r_device_facts *device, uint32_t flags, const fp8r_matrix *in,
+                                     const fp8r_matrix *out, const fp8r_matrix *scale, void *stream)
+{
+    if (is_empty(in)) return FP8R_OK;
+    const struct queue queue = queue_of(device, flags, stream);
+    struct fp8r_cuda_quantize_args args = args_of(in, out, scale);
+    args.is_ahead = queue.is_dependent;
+    return start_rows(&queue, &args, FP8R_CUDA_QUANTIZE_ALL);
+}
+
+fp8r_status fp8r_cuda_dequantize(const fp8r_device_facts *device, uint32_t flags, const fp8r_matrix *in,
                                  const fp8r_matrix *scale, const fp8r_matrix *out, void *stream)
 {
     if (is_empty(in)) return FP8R_OK;
+    const struct queue queue = queue_of(device, flags, stream);
     const struct fp8r_cuda_quantize_args args = args_of(in, out, scale);
-    return start(device, FP8R_CUDA_QUANTIZE_VALUES, tiles_of(&args), FP8R_CUDA_QUANTIZE_COLS, &args, stream);
+    return start(&queue, FP8R_CUDA_QUANTIZE_VALUES, tiles_of(&args), FP8R_CUDA_QUANTIZE_COLS, &args);
 }
 
 fp8r_status fp8r_cuda_quantize_load(void)

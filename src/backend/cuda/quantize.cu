@@ -1,7 +1,8 @@
 /* The quantiser's kernels. Every step is fp32 with subnormals and IEEE division, as in base/quantize.c.
  *
  * All of them may start while the kernel before runs out, and wait for it before they touch memory; what
- * follows may start as early, and waits as well. SPDX-License-Identifier: Apache-2.0 */
+ * follows may start as early, or, where it is known to touch static weights alone before its own wait, at once.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "backend/cuda/quantize_args.h"
 
 #include "backend/cuda/encode.cuh"
@@ -13,6 +14,15 @@ FP8R_DEVICE void wait_and_release(void)
 {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+FP8R_DEVICE void release_if_ahead(const struct fp8r_cuda_quantize_args *args)
+{
+#if __CUDA_ARCH__ >= 900
+    if (args->is_ahead) asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#else
+    (void)args;
 #endif
 }
 
@@ -205,6 +215,7 @@ template <bool BF16, int HELD, int BLOCKS>
 static __global__ void __launch_bounds__(FP8R_CUDA_QUANTIZE_THREADS, BLOCKS)
     quantize_lines(const __grid_constant__ struct fp8r_cuda_quantize_args args)
 {
+    release_if_ahead(&args);
     const int64_t count = args.batch * args.rows;
     int64_t index = first_line(&args);
     struct line line = line_at(&args, index);
@@ -221,6 +232,7 @@ static __global__ void __launch_bounds__(FP8R_CUDA_QUANTIZE_THREADS, BLOCKS)
 
 static __global__ void quantize_any(const __grid_constant__ struct fp8r_cuda_quantize_args args)
 {
+    release_if_ahead(&args);
     wait_and_release();
     for (int64_t index = first_line(&args); index < args.batch * args.rows; index += lines_at_once(&args)) {
         const struct line line = line_at(&args, index);

@@ -31,6 +31,7 @@ struct fp8r_cuda_quantize_args {
     int32_t in_dtype, out_dtype;
     int32_t step;        /* of those that take rows */
     int32_t row_threads; /* that share a row: all of a block, or a warp */
+    int32_t is_ahead;    /* of those that take rows: what follows is released before the wait */
 };
 
 /* Rows and columns of a tile: a thread a column. */
