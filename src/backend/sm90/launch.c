@@ -320,10 +320,20 @@ static dim3 grid_of(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_sh
     return (dim3){(unsigned)(clusters * shape->cluster), 1, 1};
 }
 
+/* May it start while the kernel in front runs out? Blocks that do lie on the multiprocessors in the order in which these
+ * came free. Where a product takes long, that costs more (up to 13 % on an H200, docs/worklog.md) than the microsecond or
+ * two that it gains: below so many operations, some 70 us there. */
+static bool starts_early(const struct fp8r_sm90_plan *plan, const fp8r_problem *problem)
+{
+    const double most_operations = 1e11;
+    return plan->dependent_launch &&
+           2.0 * (double)problem->batch * (double)problem->m * (double)problem->n * (double)problem->k < most_operations;
+}
+
 typedef CUresult (*starter)(const CUlaunchConfig *, CUfunction, void **, void **);
 
-static fp8r_status start(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_shape *shape, dim3 grid,
-                         struct fp8r_sm90_args *args, void *stream)
+static fp8r_status start(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_shape *shape,
+                         const fp8r_problem *problem, dim3 grid, struct fp8r_sm90_args *args, void *stream)
 {
     CUlaunchAttribute attributes[2];
     CUlaunchConfig config = {.gridDimX = grid.x, .gridDimY = grid.y, .gridDimZ = grid.z,
@@ -338,7 +348,7 @@ static fp8r_status start(const struct fp8r_sm90_plan *plan, const struct fp8r_sm
         attribute->value.clusterDim.x = (unsigned)shape->cluster;
         attribute->value.clusterDim.y = attribute->value.clusterDim.z = 1;
     }
-    if (plan->dependent_launch) {
+    if (starts_early(plan, problem)) {
         CUlaunchAttribute *attribute = &attributes[config.numAttrs++];
         attribute->id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
         attribute->value.programmaticStreamSerializationAllowed = 1;
@@ -365,5 +375,5 @@ fp8r_status fp8r_sm90_launch(const struct fp8r_sm90_plan *plan, const fp8r_probl
                          plan->config->name);
     const dim3 grid = grid_of(plan, shape, problem, &args);
     args.step = (int32_t)grid.x / shape->cluster;
-    return start(plan, shape, grid, &args, stream);
+    return start(plan, shape, problem, grid, &args, stream);
 }
