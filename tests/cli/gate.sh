@@ -8,9 +8,9 @@ routes "$work/one.routes" steady rival 1
 refuses 2 'something is missing|ROUTES' gate
 refuses 2 '--share is "2"' gate "$work/one.routes" --share 2
 refuses 2 '--shard is "3/2"' gate "$work/one.routes" --shard 3/2
-refuses 2 '--shard says nothing to --unseen' gate "$work/one.routes" --shard 1/2 --unseen 2
-refuses 2 '--share says nothing to --unseen' gate "$work/one.routes" --share 0.5 --unseen 2
-refuses 2 '--family says nothing to --unseen' gate "$work/one.routes" --family 16x16 --unseen 2
+refuses 2 '--shard says nothing to gate --unseen' gate "$work/one.routes" --shard 1/2 --unseen 2
+refuses 2 '--share says nothing to gate --unseen' gate "$work/one.routes" --share 0.5 --unseen 2
+refuses 2 '--family says nothing to gate --unseen' gate "$work/one.routes" --family 16x16 --unseen 2
 refuses 2 '--family Mx8x8: the file has no such entry' gate "$work/one.routes" --plugin "$pace" --family 8x8
 refuses 2 '--margin is "0"' gate "$work/one.routes" --margin 0
 refuses 2 '--unseen' gate "$work/one.routes" --unseen 0

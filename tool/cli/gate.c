@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/gate_print.h"
+#include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/session.h"
 #include "cli/share.h"
@@ -60,17 +61,13 @@ static void show_note(void *user, const char *line)
 /* What says which routes are measured is refused where none are, not passed over. */
 static int check_unseen(const struct gate_arguments *arguments, struct fp8r_tool_error *error)
 {
-    const struct {
-        const char *option, *why;
-        bool is_given;
-    } of_routes[] = {{"shard", "give each process a --seed of its own", arguments->shard != NULL},
-                     {"share", "N says how much is measured", arguments->share != NULL},
-                     {"family", "it draws families of its own", arguments->families.count > 0}};
-    for (size_t i = 0; arguments->unseen > 0 && i < sizeof of_routes / sizeof *of_routes; i++)
-        if (of_routes[i].is_given)
-            return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "--%s says nothing to --unseen: %s", of_routes[i].option,
-                                       of_routes[i].why);
-    return FP8R_EXIT_GOOD;
+    const struct fp8r_idle_option of_routes[] = {
+        {"shard", "give each process a --seed of its own", arguments->shard != NULL},
+        {"share", "N says how much is measured", arguments->share != NULL},
+        {"family", "it draws families of its own", arguments->families.count > 0}};
+    return arguments->unseen > 0
+               ? fp8r_options_refuse_idle("gate --unseen", of_routes, sizeof of_routes / sizeof *of_routes, error)
+               : FP8R_EXIT_GOOD;
 }
 
 static int read_shard(struct work *work, struct fp8r_tool_error *error)

@@ -267,3 +267,13 @@ void fp8r_options_fini(const struct fp8r_verb *verb, void *arguments)
     free(((struct fp8r_common *)arguments)->words.items);
     free(arguments);
 }
+
+int fp8r_options_refuse_idle(const char *beside, const struct fp8r_idle_option *options, size_t count,
+                             struct fp8r_tool_error *error)
+{
+    for (size_t i = 0; i < count; i++)
+        if (options[i].is_given)
+            return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "--%s says nothing to %s (%s): leave out one of the two",
+                                       options[i].name, beside, options[i].why);
+    return FP8R_EXIT_GOOD;
+}

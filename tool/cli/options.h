@@ -23,6 +23,16 @@ int fp8r_options_parse(const struct fp8r_verb *verb, int argc, char **argv, void
 
 void fp8r_options_fini(const struct fp8r_verb *verb, void *arguments);
 
+/* An option that would be passed over beside another one, and why. */
+struct fp8r_idle_option {
+    const char *name, *why;
+    bool is_given;
+};
+
+/* One that is given would be passed over: USAGE, which names it, `beside` ("tune --quick") and why. */
+int fp8r_options_refuse_idle(const char *beside, const struct fp8r_idle_option *options, size_t count,
+                             struct fp8r_tool_error *error);
+
 /* The nearest of count names to text by edit distance, or NULL where none is near. */
 const char *fp8r_nearest_name(const char *text, const char *(*name_at)(const void *names, size_t index),
                               const void *names, size_t count);

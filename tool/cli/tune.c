@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/segment_row.h"
@@ -175,19 +176,13 @@ static int print_json(const struct tune *tune, struct fp8r_tool_error *error)
 /* What only the full protocol does is refused, not passed over. */
 static int check_quick(const struct tune_arguments *arguments, struct fp8r_tool_error *error)
 {
-    const struct {
-        const char *option, *why;
-        bool is_given;
-    } full[] = {{"shard", "--family and --cases say which problems one process measures", arguments->shard != NULL},
-                {"budget", "--m says how much is measured", arguments->budget != NULL},
-                {"samples", "it keeps no samples", arguments->samples != NULL},
-                {"warm", "it always rotates operands out of the caches", arguments->warm}};
-    for (size_t i = 0; arguments->quick && i < sizeof full / sizeof *full; i++)
-        if (full[i].is_given)
-            return fp8r_tool_error_set(error, FP8R_EXIT_USAGE,
-                                       "--%s says nothing to tune --quick (%s): leave out one of the two", full[i].option,
-                                       full[i].why);
-    return FP8R_EXIT_GOOD;
+    const struct fp8r_idle_option full[] = {
+        {"shard", "--family and --cases say which problems one process measures", arguments->shard != NULL},
+        {"budget", "--m says how much is measured", arguments->budget != NULL},
+        {"samples", "it keeps no samples", arguments->samples != NULL},
+        {"warm", "it always rotates operands out of the caches", arguments->warm}};
+    return arguments->quick ? fp8r_options_refuse_idle("tune --quick", full, sizeof full / sizeof *full, error)
+                            : FP8R_EXIT_GOOD;
 }
 
 static int tune_all(struct tune *tune, struct fp8r_tool_error *error)
