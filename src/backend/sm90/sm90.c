@@ -23,8 +23,8 @@ static const char *const config_names[] = {
 #undef PACKED
     NULL};
 
-/* The last M that is asked about together with m: steps of 8 and 16 inside a skinny kernel's width, then of 64
- * and 128, the heights of tiles, that double with M from 8192 on. The first eight rows beyond a multiple of 64
+/* The last M that is asked about together with m: steps of 8 and 16 inside a skinny kernel's width, then of
+ * 64, the lowest tiles' height, that double with M from 8192 on. The first eight rows beyond a multiple of 64
  * are a step of their own: there are kernels so much wider. The model's own error is larger than what is lost
  * inside a step. */
 static int64_t bracket_end(int64_t m)
@@ -32,8 +32,8 @@ static int64_t bracket_end(int64_t m)
     if (m > INT32_MAX) return m; /* which nothing takes */
     const int64_t first = (m - 1) / 64 * 64 + 8;
     if (m <= 1024 && m <= first) return first;
-    int64_t step = m <= 32 ? 8 : m <= 256 ? 16 : m <= 1024 ? 64 : 128;
-    while (step < (m + 63) / 64 && m > 1024)
+    int64_t step = m <= 32 ? 8 : m <= 256 ? 16 : 64;
+    while (step < (m + 127) / 128 && m > 1024)
         step *= 2;
     return (m + step - 1) / step * step;
 }
