@@ -24,35 +24,35 @@ static const struct tile {
 static const struct factor {
     double times, walk, ends, by_k, by_m, by_n;
 } factors[FP8R_CUBLASLT_CONFIGS] = {
-    [FP8R_CUBLASLT_T64x8_C1x1_O1] = {0.902, 0.962, 0.999, -0.019, 0.022, 0.056},
-    [FP8R_CUBLASLT_T64x8_C1x1_O3] = {0.995, 0.998, 1.000, -0.003, 0.001, -0.001},
-    [FP8R_CUBLASLT_T64x32_C4x1_O5] = {1.019, 1.007, 1.001, -0.006, -0.009, -0.018},
-    [FP8R_CUBLASLT_T64x32_C4x1_O7] = {1.010, 1.009, 1.001, -0.009, -0.006, -0.024},
-    [FP8R_CUBLASLT_T64x64_C1x1_O1] = {0.986, 0.989, 0.997, 0.017, -0.014, 0.003},
-    [FP8R_CUBLASLT_T64x64_C1x1_O4] = {1.028, 1.010, 1.000, 0.011, -0.006, -0.009},
-    [FP8R_CUBLASLT_T64x64_C4x1_O3] = {1.012, 1.006, 1.002, -0.028, -0.029, 0.013},
-    [FP8R_CUBLASLT_T96x64_C1x1_O0] = {0.969, 0.986, 0.999, 0.044, -0.025, -0.014},
-    [FP8R_CUBLASLT_T96x64_C4x1_O0] = {1.005, 1.006, 1.000, 0.004, 0.031, -0.007},
-    [FP8R_CUBLASLT_T112x64_C1x1_O4] = {1.013, 1.006, 1.000, 0.007, 0.002, 0.003},
-    [FP8R_CUBLASLT_T128x32_C1x1_O3] = {1.021, 1.006, 1.000, 0.002, -0.001, 0.002},
-    [FP8R_CUBLASLT_T128x32_C1x1_O5] = {0.979, 1.002, 1.000, 0.004, 0.016, -0.014},
-    [FP8R_CUBLASLT_T128x32_C1x1_O7] = {1.018, 1.006, 1.000, 0.004, 0.000, 0.002},
-    [FP8R_CUBLASLT_T256x32_C1x1_O5] = {0.981, 1.002, 1.000, 0.005, 0.034, -0.018},
-    [FP8R_CUBLASLT_T256x32_C1x1_O7] = {1.017, 1.005, 1.000, 0.001, 0.002, 0.002},
-    [FP8R_CUBLASLT_T128x64_C1x1_O1] = {0.984, 0.969, 1.004, -0.078, -0.037, 0.043},
-    [FP8R_CUBLASLT_T128x64_C2x1_O4] = {1.015, 1.009, 0.999, 0.023, -0.006, 0.009},
-    [FP8R_CUBLASLT_T128x64_C1x2_O3] = {1.031, 1.004, 1.003, -0.026, -0.032, 0.031},
-    [FP8R_CUBLASLT_T256x64_C1x1_O4] = {0.955, 0.998, 0.994, 0.039, -0.010, 0.030},
-    [FP8R_CUBLASLT_T256x64_C1x1_O6] = {1.028, 1.011, 1.000, 0.006, 0.010, 0.008},
-    [FP8R_CUBLASLT_T96x128_C1x1_O4] = {1.008, 1.009, 0.999, 0.016, 0.010, 0.000},
-    [FP8R_CUBLASLT_T96x128_C2x1_O0] = {1.000, 0.996, 1.006, -0.027, -0.022, -0.010},
-    [FP8R_CUBLASLT_T96x128_C4x2_O2] = {1.038, 1.020, 1.000, 0.022, 0.096, -0.009},
-    [FP8R_CUBLASLT_T112x128_C1x1_O0] = {1.005, 1.001, 1.000, 0.003, -0.001, -0.004},
-    [FP8R_CUBLASLT_T112x128_C1x1_O2] = {0.996, 0.998, 0.999, 0.011, -0.035, 0.023},
-    [FP8R_CUBLASLT_T112x128_C2x1_O0] = {0.970, 0.980, 1.003, -0.021, -0.007, 0.032},
-    [FP8R_CUBLASLT_T128x128_C1x1_O2] = {1.013, 1.004, 1.000, 0.004, -0.009, 0.004},
-    [FP8R_CUBLASLT_T128x128_C1x2_O2] = {1.016, 1.005, 0.993, 0.050, -0.093, -0.051},
-    [FP8R_CUBLASLT_T128x128_C2x1_O1] = {0.997, 0.993, 1.005, -0.025, -0.043, -0.014},
+    [FP8R_CUBLASLT_T64x8_C1x1_O1] = {0.911, 0.958, 0.999, -0.035, 0.008, 0.065},
+    [FP8R_CUBLASLT_T64x8_C1x1_O3] = {0.998, 0.999, 1.000, -0.003, 0.000, -0.001},
+    [FP8R_CUBLASLT_T64x32_C4x1_O5] = {1.022, 1.010, 1.001, -0.010, -0.008, -0.021},
+    [FP8R_CUBLASLT_T64x32_C4x1_O7] = {1.027, 1.011, 1.001, -0.001, -0.007, -0.017},
+    [FP8R_CUBLASLT_T64x64_C1x1_O1] = {0.987, 0.992, 0.997, 0.042, -0.037, 0.020},
+    [FP8R_CUBLASLT_T64x64_C1x1_O4] = {1.033, 1.012, 1.000, 0.011, -0.004, -0.007},
+    [FP8R_CUBLASLT_T64x64_C4x1_O3] = {1.019, 1.015, 1.001, -0.011, 0.019, -0.020},
+    [FP8R_CUBLASLT_T96x64_C1x1_O0] = {0.977, 0.993, 1.000, 0.037, -0.015, -0.013},
+    [FP8R_CUBLASLT_T96x64_C4x1_O0] = {1.026, 1.012, 1.000, 0.015, 0.020, -0.003},
+    [FP8R_CUBLASLT_T112x64_C1x1_O4] = {1.007, 1.005, 0.999, 0.010, 0.000, 0.006},
+    [FP8R_CUBLASLT_T128x32_C1x1_O3] = {1.019, 1.006, 1.000, 0.002, 0.000, 0.002},
+    [FP8R_CUBLASLT_T128x32_C1x1_O5] = {0.963, 0.994, 1.001, -0.009, 0.007, -0.015},
+    [FP8R_CUBLASLT_T128x32_C1x1_O7] = {1.017, 1.005, 1.000, 0.003, 0.000, 0.002},
+    [FP8R_CUBLASLT_T256x32_C1x1_O5] = {0.968, 0.995, 1.000, -0.001, 0.043, -0.023},
+    [FP8R_CUBLASLT_T256x32_C1x1_O7] = {1.013, 1.005, 1.000, 0.001, 0.003, 0.001},
+    [FP8R_CUBLASLT_T128x64_C1x1_O1] = {0.980, 0.968, 1.004, -0.088, -0.029, 0.050},
+    [FP8R_CUBLASLT_T128x64_C2x1_O4] = {1.014, 1.008, 0.999, 0.021, -0.003, 0.008},
+    [FP8R_CUBLASLT_T128x64_C1x2_O3] = {1.033, 1.007, 1.002, -0.021, -0.034, 0.024},
+    [FP8R_CUBLASLT_T256x64_C1x1_O4] = {0.948, 0.994, 0.995, 0.028, -0.009, 0.025},
+    [FP8R_CUBLASLT_T256x64_C1x1_O6] = {1.022, 1.009, 1.000, 0.004, 0.009, 0.006},
+    [FP8R_CUBLASLT_T96x128_C1x1_O4] = {1.010, 1.008, 0.999, 0.012, 0.008, 0.001},
+    [FP8R_CUBLASLT_T96x128_C2x1_O0] = {0.998, 0.995, 1.005, -0.029, -0.021, -0.007},
+    [FP8R_CUBLASLT_T96x128_C4x2_O2] = {1.037, 1.019, 0.999, 0.020, 0.091, -0.012},
+    [FP8R_CUBLASLT_T112x128_C1x1_O0] = {1.005, 1.001, 1.000, 0.003, -0.003, -0.002},
+    [FP8R_CUBLASLT_T112x128_C1x1_O2] = {0.993, 0.996, 0.998, 0.011, -0.037, 0.022},
+    [FP8R_CUBLASLT_T112x128_C2x1_O0] = {0.969, 0.982, 1.003, -0.018, -0.014, 0.027},
+    [FP8R_CUBLASLT_T128x128_C1x1_O2] = {1.010, 1.003, 1.000, 0.004, -0.011, 0.004},
+    [FP8R_CUBLASLT_T128x128_C1x2_O2] = {1.011, 1.005, 0.993, 0.051, -0.094, -0.048},
+    [FP8R_CUBLASLT_T128x128_C2x1_O1] = {0.993, 0.990, 1.005, -0.022, -0.044, -0.014},
 };
 
 bool fp8r_cublaslt_is_modelled(const fp8r_problem *problem)
@@ -80,7 +80,7 @@ static int64_t resident_clusters(int64_t sm_count, int cluster)
 static double off_lines(const fp8r_problem *problem)
 {
     if (problem->k % 128 == 0) return 0;
-    return problem->k % 64 == 0 ? 0.275 : problem->k % 32 == 0 ? 0.431 : 1.0;
+    return problem->k % 64 == 0 ? 0.288 : problem->k % 32 == 0 ? 0.441 : 1.0;
 }
 
 /* How the tiles of a problem come to the multiprocessors. */
@@ -117,13 +117,13 @@ static double walk_us(const struct tile *tile, const fp8r_problem *problem, cons
     const double shared_rows = 1.0 - 1.0 / tile->cluster_columns,
                  shared_columns = 1.0 - 1.0 / tile->cluster_rows;
     const double lines = it->mean_rows / tile->cluster_columns + it->mean_columns / tile->cluster_rows;
-    const double off = off_lines(problem), crowd = pow(busy, fmax(1.0 - 0.602 * off, 0.1));
+    const double off = off_lines(problem), crowd = pow(busy, fmax(1.0 - 0.618 * off, 0.1));
     const double times[] = {
-        2.0 * area * k / (1.33 * (1.0 + 0.399 * (1.0 - busy)) * sm_operations),
-        (tile->rows * (1.0 - 0.272 * shared_rows) + tile->columns * (1.0 - 0.272 * shared_columns)) * k /
-            146.5e3,
-        (0.0235 + 0.169 * busy) * (double)fp8r_size_blocks(problem->k, 128),
-        crowd * lines * k / 134.6e3 * (1.0 + 1.7 * off),
+        2.0 * area * k / (1.33 * (1.0 + 0.402 * (1.0 - busy)) * sm_operations),
+        (tile->rows * (1.0 - 0.254 * shared_rows) + tile->columns * (1.0 - 0.254 * shared_columns)) * k /
+            139.8e3,
+        (0.0242 + 0.152 * busy) * (double)fp8r_size_blocks(problem->k, 128),
+        crowd * lines * k / 131.6e3 * (1.0 + 1.6 * off),
     };
     double sum = 0;
     for (size_t i = 0; i < sizeof times / sizeof *times; i++)
@@ -136,11 +136,11 @@ static double walk_us(const struct tile *tile, const fp8r_problem *problem, cons
 static double waves_us(const struct tile *tile, const struct factor *factor, const fp8r_problem *problem,
                        const struct spread *it)
 {
-    const double ends = factor->ends * (0.169 + (double)(tile->rows * tile->columns) / 16.89e3);
+    const double ends = factor->ends * (0.173 + (double)(tile->rows * tile->columns) / 16.39e3);
     const double full = factor->walk * walk_us(tile, problem, it, it->reach) + ends;
     if (!(it->left > 0)) return it->full_waves * full;
     const double last = factor->walk * walk_us(tile, problem, it, it->left * it->reach) + ends;
-    return it->full_waves * full + last * (it->full_waves > 0 ? 1.0 - 0.0653 * (1.0 - it->left) : 1.0);
+    return it->full_waves * full + last * (it->full_waves > 0 ? 1.0 - 0.0666 * (1.0 - it->left) : 1.0);
 }
 
 static double grown(const struct factor *factor, double m, double n, double k)
@@ -159,9 +159,9 @@ double fp8r_cublaslt_expected_us(const fp8r_device_facts *device, const fp8r_pro
     const struct spread it = spread_of(tile, problem, device->sm_count > 0 ? device->sm_count : 132);
     const double n = (double)problem->n, k = (double)problem->k, m = it.m;
     const double body = waves_us(tile, factor, problem, &it);
-    const double memory = (double)problem->batch * (n * k + m * k + 2.0 * 1.25 * m * n) / (0.934 * bandwidth);
+    const double memory = (double)problem->batch * (n * k + m * k + 2.0 * 1.28 * m * n) / (0.906 * bandwidth);
     return factor->times * grown(factor, m, n, k) *
-           (1.67 + cbrt(body * body * body + memory * memory * memory));
+           (1.61 + cbrt(body * body * body + memory * memory * memory));
 }
 
 int fp8r_cublaslt_best(const fp8r_device_facts *device, const fp8r_problem *problem)
