@@ -47,17 +47,17 @@ FP8R_DEVICE float finish(float sum, float scale_b, float scale_a, bool biased, f
     return biased ? __fadd_rn(scaled, bias) : scaled;
 }
 
+FP8R_DEVICE float4 add_parts(float4 x, float4 y)
+{
+    return make_float4(__fadd_rn(x.x, y.x), __fadd_rn(x.y, y.y), __fadd_rn(x.z, y.z), __fadd_rn(x.w, y.w));
+}
+
 /* The sum of a fragment's parts, STRIDE apart, in the order of K. */
 template <int STRIDE> FP8R_DEVICE float4 sum_parts(const float4 *parts, int count)
 {
     float4 sum = parts[0];
-    for (int i = 1; i < count; ++i) {
-        const float4 part = parts[i * STRIDE];
-        sum.x = __fadd_rn(sum.x, part.x);
-        sum.y = __fadd_rn(sum.y, part.y);
-        sum.z = __fadd_rn(sum.z, part.z);
-        sum.w = __fadd_rn(sum.w, part.w);
-    }
+    for (int i = 1; i < count; ++i)
+        sum = add_parts(sum, parts[i * STRIDE]);
     return sum;
 }
 

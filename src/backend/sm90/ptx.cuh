@@ -39,6 +39,19 @@ template <typename VALUE> FP8R_DEVICE VALUE opaque(VALUE value)
     return value;
 }
 
+/* Behind opaque() the compiler no longer knows that an address lies in device memory. */
+FP8R_DEVICE float load_global(const float *from)
+{
+    __builtin_assume(__isGlobal(from));
+    return *from;
+}
+
+FP8R_DEVICE void store_global(uint16_t *to, uint2 value)
+{
+    __builtin_assume(__isGlobal(to));
+    *(uint2 *)to = value;
+}
+
 /* True in one lane of a warp whose lanes are all here. The compiler knows that it is one: what that lane then
  * does needs no loop over lanes. */
 FP8R_DEVICE bool elected()

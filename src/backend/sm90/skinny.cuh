@@ -10,98 +10,8 @@
 
 #include "backend/sm90/epilogue.cuh"
 #include "backend/sm90/mainloop.cuh"
-
-/* A block's place: which part of the product is its own. */
-struct skinny_place {
-    int batch, n;     /* first row of b */
-    int segment;      /* its first segment of K */
-    int rounds;       /* stages of its longest segment */
-    int first_rounds; /* those of the ring's first turn */
-    int k_rank;
-};
-
-/* The grid is blocks of a cluster x clusters along N x batch. */
-FP8R_DEVICE struct skinny_place skinny_locate(const struct fp8r_sm90_args *args)
-{
-    struct skinny_place place;
-    place.k_rank = blockIdx.x;
-    place.batch = blockIdx.z;
-    place.n = blockIdx.y * args->rows;
-    place.segment = place.k_rank * args->inner;
-    place.rounds = args->rounds[place.k_rank];
-    place.first_rounds = args->first_rounds[place.k_rank];
-    return place;
-}
-
-/* The stages of segment `inner` of the block: they are loaded in rounds, one of each segment. */
-FP8R_DEVICE struct stride skinny_stride(const struct fp8r_sm90_args *args, const struct skinny_place *place,
-                                        int inner)
-{
-    struct stride stride;
-    stride.step = args->inner;
-    stride.blocks = args->segment[place->segment + inner + 1] - args->segment[place->segment + inner];
-    int rest;
-    stride.releases = divide(stride.blocks + args->depth - 1, &args->by_depth, &rest) - args->ring_rounds;
-    return stride;
-}
-
-/* Units of the reduction: fragments of 16 columns x 8 rows of out, 512 bytes a segment. Unit u is added up by
- * rank u % split, as its unit u / split. */
-FP8R_DEVICE int skinny_units(const struct fp8r_sm90_args *args)
-{
-    return (args->rows + 15) / 16 * ((args->m + 7) / 8);
-}
-
-FP8R_DEVICE int skinny_owned_units(const struct fp8r_sm90_args *args, int rank)
-{
-    int rest;
-    const int each = divide(skinny_units(args), &args->by_split, &rest);
-    return each + (rank < rest);
-}
-
-/* One thread each keeps the stages full of weights and of tokens: a stage is `depth` blocks of one segment,
- * segments take turns, and in the last round the shorter ones leave theirs out. The copy engine stores one
- * block of K behind the other, each as the tensor core reads it. Fills rounds first .. end - 1; in those of
- * the ring's first turn no stage has to be waited for. */
-template <bool WEIGHTS, int TOKENS>
-FP8R_DEVICE void skinny_produce(const struct fp8r_sm90_args *args, const struct skinny_place *place,
-                                const struct pipeline *pipe, int first, int end)
-{
-    const uint32_t bytes = args->load_bytes;
-    const int batch = WEIGHTS ? args->b_batch * place->batch : args->a_batch * place->batch;
-    struct ring ring = {0, 1, 0, 0};
-    if (first > 0) ring_advance(&ring, pipe->stages, first * args->inner);
-    uint32_t to =
-        pipe->tiles + ring.stage * pipe->stage_bytes + (WEIGHTS ? 0 : args->depth * args->weight_bytes);
-    for (int round = first; round < end; ++round) {
-        for (int i = place->segment; i < place->segment + args->inner; ++i) {
-            const int block = args->segment[i] + round * args->depth;
-            if (block < args->segment[i + 1]) {
-                const uint32_t full = pipe->full + 8 * ring.stage;
-                const int x = block * args->step_x, z = block * args->step_z;
-                if (round >= place->first_rounds) barrier_wait(pipe->empty + 8 * ring.stage, ring.parity);
-                if (WEIGHTS) {
-                    barrier_expect(full, bytes);
-                    tma_load_4d(to, &args->map_b, x, place->n, z, batch, full, FP8R_L2_EVICT_FIRST);
-                } else {
-                    tma_load_4d(to, &args->map_a, x, 0, z, batch, full, FP8R_L2_EVICT_LAST);
-                }
-            }
-            to += pipe->stage_bytes;
-            if (++ring.stage == pipe->stages) {
-                to -= pipe->stages * pipe->stage_bytes;
-                ring.stage = 0;
-                ring.parity ^= 1;
-            }
-        }
-    }
-}
-
-/* Partial sums of few tokens are counted as they arrive; of many, each warp says when its own are there. */
-template <int TOKENS> FP8R_DEVICE constexpr bool skinny_counts()
-{
-    return TOKENS <= 16;
-}
+#include "backend/sm90/skinny_few.cuh"
+#include "backend/sm90/skinny_load.cuh"
 
 /* Sends every unit of this warp to the block that adds it up. */
 template <int TOKENS>
@@ -121,7 +31,7 @@ FP8R_DEVICE void skinny_send(const struct fp8r_sm90_args *args, const struct ski
                 *(float4 *)(memory + at) = part;
             } else {
                 const uint32_t remote = cluster_address(memory_address + at, owner);
-                if (skinny_counts<TOKENS>())
+                if (skinny_few<TOKENS>())
                     cluster_store_counted(remote, part, cluster_address(received, owner));
                 else
                     cluster_store(remote, part);
@@ -132,7 +42,7 @@ FP8R_DEVICE void skinny_send(const struct fp8r_sm90_args *args, const struct ski
             }
         }
     }
-    if (args->split > 1 && !skinny_counts<TOKENS>()) barrier_arrive_release(received, 0, args->split);
+    if (args->split > 1 && !skinny_few<TOKENS>()) barrier_arrive_release(received, 0, args->split);
 }
 
 /* What the stores need: scales and bias of the block's columns and rows in shared memory, and the column
@@ -186,7 +96,7 @@ FP8R_DEVICE void skinny_store(const struct fp8r_sm90_args *args, const struct sk
     const int n = place->n + 16 * warp;
     const float *const scale_b = results->scale_b + 16 * warp, *const bias = results->bias + 16 * warp;
     uint16_t *const out = (uint16_t *)args->out + place->batch * args->out_batch;
-    const bool fours = args->flags & FP8R_SM90_OUT_FOURS;
+    const bool fours = !skinny_few<TOKENS>() && (args->flags & FP8R_SM90_OUT_FOURS);
     if (fours && !args->bias) {
 #pragma unroll
         for (int j = 0; j < TOKENS / 8; ++j)
@@ -233,61 +143,6 @@ FP8R_DEVICE struct skinny_scales skinny_load_scales(const struct fp8r_sm90_args 
     return scales;
 }
 
-/* The warp that loads weights: it initialises what it needs itself, so that they are under way as early as
- * possible. */
-template <int TOKENS>
-FP8R_DEVICE void skinny_load_weights(const struct fp8r_sm90_args *args, const struct skinny_place *place,
-                                     const struct pipeline *pipe)
-{
-    if (elected()) {
-        for (int stage = 0; stage < args->stages; ++stage)
-            barrier_init(pipe->full + 8 * stage, 1);
-        barrier_init_fence();
-    }
-    __syncwarp();
-    named_barrier_arrive(FP8R_SM90_READY_BARRIER, args->by_consumers.d * 32 + 64);
-    const int ahead = min(args->ahead, place->first_rounds);
-    if (elected()) skinny_produce<true, TOKENS>(args, place, pipe, 0, ahead);
-    if (ahead < place->first_rounds) {
-        grid_wait();
-        if (elected()) skinny_produce<true, TOKENS>(args, place, pipe, ahead, place->first_rounds);
-    }
-    __syncwarp();
-    if (args->split > 1) cluster_arrive_relaxed();
-    named_barrier_sync(FP8R_SM90_EMPTY_BARRIER, 64);
-    if (elected()) skinny_produce<true, TOKENS>(args, place, pipe, place->first_rounds, place->rounds);
-    if (args->split > 1) cluster_wait();
-}
-
-/* The warp that loads tokens initialises the other barriers. */
-template <int TOKENS>
-FP8R_DEVICE void skinny_load_tokens(const struct fp8r_sm90_args *args, const struct skinny_place *place,
-                                    const struct pipeline *pipe, uint32_t received)
-{
-    const int consumers = args->by_consumers.d;
-    if (elected()) {
-        tma_prefetch_map(&args->map_b);
-        tma_prefetch_map(&args->map_a);
-        for (int stage = 0; stage < args->stages; ++stage)
-            barrier_init(pipe->empty + 8 * stage, args->row_warps);
-        barrier_init(received, skinny_counts<TOKENS>() ? 1 : consumers * args->split);
-        barrier_init_fence();
-        if (args->split > 1 && skinny_counts<TOKENS>())
-            barrier_expect(received,
-                           skinny_owned_units(args, place->k_rank) * args->split * args->inner * 512);
-    }
-    __syncwarp();
-    named_barrier_arrive(FP8R_SM90_EMPTY_BARRIER, 64);
-    named_barrier_sync(FP8R_SM90_READY_BARRIER, consumers * 32 + 64);
-    if (args->split > 1) cluster_arrive_relaxed(); /* this block's barriers are ready */
-    grid_wait();
-    if (elected()) {
-        grid_release();
-        skinny_produce<false, TOKENS>(args, place, pipe, 0, place->rounds);
-    }
-    if (args->split > 1) cluster_wait();
-}
-
 /* Partial sums of segments meet and become results. memory: the block's, aligned. */
 template <int TOKENS>
 FP8R_DEVICE void skinny_reduce(const struct fp8r_sm90_args *args, const struct skinny_place *place,
@@ -296,7 +151,8 @@ FP8R_DEVICE void skinny_reduce(const struct fp8r_sm90_args *args, const struct s
                                const struct skinny_results *results)
 {
     const int threads = args->by_consumers.d * 32;
-    if (args->flags & FP8R_SM90_RECEIVE_IN_STAGES) { /* nobody may still be reading them */
+    if (!skinny_few<TOKENS>() &&
+        (args->flags & FP8R_SM90_RECEIVE_IN_STAGES)) { /* nobody may still be reading them */
         if (args->split > 1) {
             cluster_arrive_relaxed();
             cluster_wait();
@@ -308,25 +164,12 @@ FP8R_DEVICE void skinny_reduce(const struct fp8r_sm90_args *args, const struct s
     named_barrier_sync(FP8R_SM90_CONSUMERS_BARRIER, threads);
     if (args->split > 1) barrier_wait_cluster(received, 0);
     const float4 *const parts = (const float4 *)(memory + args->receive_offset);
-    if (!(args->flags & FP8R_SM90_OUT_FOURS))
+    if (skinny_few<TOKENS>() || !(args->flags & FP8R_SM90_OUT_FOURS))
         skinny_collect(args, place, parts, results);
     else if (args->bias)
         skinny_collect_fours<true>(args, place, parts, results);
     else
         skinny_collect_fours<false>(args, place, parts, results);
-}
-
-/* Static weights: a line a thread comes from memory into the L2 while the copy engine fetches its tensor map.
- * One instruction: more would run through a cold instruction cache. */
-FP8R_DEVICE void skinny_ask(const struct fp8r_sm90_args *args, const struct skinny_place *place, int row_warp,
-                            int inner)
-{
-    int line;
-    const int row = divide(row_warp * 32 + threadIdx.x % 32, &args->by_lines, &line);
-    if (args->lines == 0 || row >= args->rows || place->n + row >= args->n) return;
-    const int block = args->segment[place->segment + inner] + line;
-    prefetch_line(args->b + place->batch * args->b_matrix + (place->n + row) * args->b_row +
-                  block * FP8R_SM90_BLOCK_K);
 }
 
 /* A multiplying warp: rows of b need not fill the 64 of a warpgroup; it multiplies what lies behind them,
@@ -340,9 +183,20 @@ FP8R_DEVICE void skinny_consume(const struct fp8r_sm90_args *args, const struct 
     skinny_ask(args, place, row_warp, inner);
     named_barrier_sync(FP8R_SM90_READY_BARRIER, args->by_consumers.d * 32 + 64);
     if (args->split > 1) cluster_arrive_relaxed();
-    grid_wait();
     const struct stride stride = skinny_stride(args, place, inner);
-    const struct skinny_scales scales = skinny_load_scales(args, place);
+    const bool in_fours = skinny_few<TOKENS>() && (args->flags & FP8R_SM90_OUT_FOURS);
+    struct skinny_fours<TOKENS> fours;
+    struct skinny_scales scales;
+    if (__builtin_expect(in_fours, 1)) {
+        struct skinny_sources<TOKENS> sources;
+        fours = skinny_place_fours<TOKENS>(args, place, warp, row_warp, inner, &sources);
+        grid_wait();
+        skinny_scale_fours<TOKENS>(args, place, &sources, &fours);
+    } else {
+        grid_wait();
+        scales = skinny_load_scales(args, place);
+    }
+    if (skinny_few<TOKENS>() && args->split > 1) cluster_wait();
     const uint32_t p_offset = row_warp / 4 * (64 * FP8R_SM90_BLOCK_K),
                    q_offset = args->depth * args->weight_bytes;
     float sums[1][TOKENS / 2];
@@ -351,6 +205,10 @@ FP8R_DEVICE void skinny_consume(const struct fp8r_sm90_args *args, const struct 
         accumulate_promoting<1, TOKENS, TYPES>(sums, pipe, &ring, p_offset, q_offset, &stride, 0);
     else
         accumulate_fast<1, TOKENS, TYPES>(sums, pipe, &ring, p_offset, q_offset, &stride, stride.blocks);
+    if (__builtin_expect(in_fours, 1)) {
+        skinny_finish_fours<TOKENS>(args, &fours, sums[0], memory, pipe->tiles, received);
+        return;
+    }
     float *const scale_b = (float *)(memory + args->scales_offset), *const bias = scale_b + 256,
                  *const scale_a = bias + 256;
     if (threadIdx.x < args->rows) {
@@ -360,7 +218,7 @@ FP8R_DEVICE void skinny_consume(const struct fp8r_sm90_args *args, const struct 
     if (threadIdx.x < TOKENS) scale_a[threadIdx.x] = scales.scale_a;
     if (TOKENS > 128 && args->by_consumers.d == 4 && threadIdx.x + 128 < TOKENS)
         scale_a[threadIdx.x + 128] = load_scale_a(args, place->batch, threadIdx.x + 128);
-    if (args->split > 1) cluster_wait();
+    if (!skinny_few<TOKENS>() && args->split > 1) cluster_wait();
     const struct skinny_results results = {scale_b, bias, scale_a, min(args->n, place->n + args->rows)};
     if (args->split * args->inner > 1) {
         skinny_reduce<TOKENS>(args, place, row_warp, inner, sums[0], memory, pipe->tiles, received, &results);
@@ -381,9 +239,16 @@ __global__ void __launch_bounds__(FP8R_SM90_SKINNY_THREADS(FP8R_SM90_SKINNY_GROU
     const int warp = (int)kept(threadIdx.x / 32), consumers = args.by_consumers.d;
     const struct skinny_place place = skinny_locate(&args);
     const uint32_t full = memory + args.barriers_offset, received = full + 16 * FP8R_SM90_STAGES_MAX;
-    const struct pipeline pipe = {
-        memory, full, full + 8 * FP8R_SM90_STAGES_MAX, args.stages, args.stage_bytes,
-        args.depth, args.weight_bytes, args.rows_a * FP8R_SM90_BLOCK_K, 0u, false};
+    const struct pipeline pipe = {memory,
+                                  full,
+                                  full + 8 * FP8R_SM90_STAGES_MAX,
+                                  args.stages,
+                                  args.stage_bytes,
+                                  args.depth,
+                                  args.weight_bytes,
+                                  args.rows_a * FP8R_SM90_BLOCK_K,
+                                  0u,
+                                  false};
     if (warp == consumers)
         skinny_load_weights<TOKENS>(&args, &place, &pipe);
     else if (warp > consumers)
