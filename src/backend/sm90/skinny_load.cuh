@@ -93,8 +93,9 @@ FP8R_DEVICE void skinny_load_tokens(const struct fp8r_sm90_args *args, const str
     if (args->split > 1) cluster_arrive_relaxed(); /* this block's barriers are ready */
     grid_wait();
     if (elected()) {
+        skinny_produce<false, TOKENS>(args, place, pipe, 0, place->first_rounds);
         grid_release();
-        skinny_produce<false, TOKENS>(args, place, pipe, 0, place->rounds);
+        skinny_produce<false, TOKENS>(args, place, pipe, place->first_rounds, place->rounds);
     }
     if (args->split > 1) cluster_wait();
 }
