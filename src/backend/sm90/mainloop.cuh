@@ -157,6 +157,35 @@ FP8R_DEVICE void accumulate_fast(float (&sums)[TILES][N / 2], const struct pipel
     if (left >= 0) stage_release(pipe, left);
 }
 
+/* The same over a consumer's whole stride, where each stage is full: a stage's products are issued together
+ * and stay in flight while the next one's are. With few tokens the instructions around a product take longer
+ * than itself. */
+template <int N, int TYPES>
+FP8R_DEVICE void accumulate_stages(float (&sums)[1][N / 2], const struct pipeline *pipe, struct ring *ring,
+                                   uint32_t p_offset, uint32_t q_offset, const struct stride *stride)
+{
+    const uint32_t stage_step = pipe->stage_bytes / 16, p_step = pipe->p_block_bytes / 16,
+                   q_step = pipe->q_block_bytes / 16;
+    const uint32_t p_first = wgmma_descriptor_low(pipe->tiles + p_offset);
+    const uint32_t q_first = wgmma_descriptor_low(pipe->tiles + q_offset);
+    int left = -1; /* a stage that the products in flight may still read */
+    for (int done = 0; done < stride->blocks; done += pipe->depth) {
+        uint32_t p = p_first + ring->stage * stage_step, q = q_first + ring->stage * stage_step;
+        stage_wait(pipe, ring);
+#pragma unroll 1
+        for (int block = 0; block < pipe->depth; ++block, p += p_step, q += q_step) {
+            multiply_steps<1, N, TYPES, 0, FP8R_SM90_BLOCK_K / 32>(sums, p, q, done + block == 0);
+            wgmma_commit();
+        }
+        wgmma_wait<1>();
+        if (left >= 0) stage_release(pipe, left);
+        left = ring->done++ < stride->releases ? ring->stage : -1;
+        ring_advance(ring, pipe->stages, stride->step);
+    }
+    wgmma_wait<0>();
+    if (left >= 0) stage_release(pipe, left);
+}
+
 /* The value that addition leaves every other as it is. */
 template <int TILES, int N> FP8R_DEVICE void set_neutral(float (&sums)[TILES][N / 2])
 {

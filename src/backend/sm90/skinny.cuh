@@ -204,7 +204,7 @@ FP8R_DEVICE void skinny_consume(const struct fp8r_sm90_args *args, const struct 
     if (PROMOTE)
         accumulate_promoting<1, TOKENS, TYPES>(sums, pipe, &ring, p_offset, q_offset, &stride, 0);
     else
-        accumulate_fast<1, TOKENS, TYPES>(sums, pipe, &ring, p_offset, q_offset, &stride, stride.blocks);
+        accumulate_stages<TOKENS, TYPES>(sums, pipe, &ring, p_offset, q_offset, &stride);
     if (__builtin_expect(in_fours, 1)) {
         skinny_finish_fours<TOKENS>(args, &fours, sums[0], memory, pipe->tiles, received);
         return;
