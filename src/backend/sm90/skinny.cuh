@@ -126,7 +126,8 @@ FP8R_DEVICE void skinny_store(const struct fp8r_sm90_args *args, const struct sk
 /* What the epilogue needs of scales and bias: a value of each a consumer thread, asked for before the main
  * loop and put into shared memory behind it. */
 struct skinny_scales {
-    float scale_b, bias, scale_a;
+    float scale_b, scale_a;
+    uint32_t bias; /* as it lies in memory */
 };
 
 FP8R_DEVICE struct skinny_scales skinny_load_scales(const struct fp8r_sm90_args *args,
@@ -134,11 +135,10 @@ FP8R_DEVICE struct skinny_scales skinny_load_scales(const struct fp8r_sm90_args 
 {
     const int i = threadIdx.x, n = place->n + i;
     const bool column = i < args->rows && n < args->n;
-    struct skinny_scales scales = {1.0f, 0.0f, 1.0f};
+    struct skinny_scales scales = {1.0f, 1.0f, 0};
     if (column && args->scale_b)
         scales.scale_b = args->scale_b[place->batch * args->scale_b_batch + n * args->scale_b_col];
-    if (column && args->bias)
-        scales.bias = load_bias(args, place->batch * args->bias_batch + n * args->bias_col);
+    if (column && args->bias) scales.bias = load_bias_bits(args, bias_address(args, place->batch, n));
     scales.scale_a = load_scale_a(args, place->batch, i);
     return scales;
 }
@@ -172,6 +172,32 @@ FP8R_DEVICE void skinny_reduce(const struct fp8r_sm90_args *args, const struct s
         skinny_collect_fours<false>(args, place, parts, results);
 }
 
+/* The end of any product but a few tokens' fours: scales into shared memory, sums into results. */
+template <int TOKENS>
+FP8R_DEVICE void skinny_finish(const struct fp8r_sm90_args *args, const struct skinny_place *place, int warp,
+                               int row_warp, int inner, const struct skinny_scales *scales,
+                               const float (&sums)[TOKENS / 2], uint8_t *memory, uint32_t memory_address,
+                               uint32_t received)
+{
+    float *const scale_b = (float *)(memory + args->scales_offset), *const bias = scale_b + 256,
+                 *const scale_a = bias + 256;
+    if (threadIdx.x < args->rows) {
+        scale_b[threadIdx.x] = scales->scale_b;
+        bias[threadIdx.x] = bias_of_bits(args, scales->bias);
+    }
+    if (threadIdx.x < TOKENS) scale_a[threadIdx.x] = scales->scale_a;
+    if (TOKENS > 128 && args->by_consumers.d == 4 && threadIdx.x + 128 < TOKENS)
+        scale_a[threadIdx.x + 128] = load_scale_a(args, place->batch, threadIdx.x + 128);
+    if (!skinny_few<TOKENS>() && args->split > 1) cluster_wait();
+    const struct skinny_results results = {scale_b, bias, scale_a, min(args->n, place->n + args->rows)};
+    if (args->split * args->inner > 1) {
+        skinny_reduce<TOKENS>(args, place, row_warp, inner, sums, memory, memory_address, received, &results);
+    } else {
+        named_barrier_sync(FP8R_SM90_CONSUMERS_BARRIER, args->by_consumers.d * 32);
+        if (warp * 16 < args->rows) skinny_store<TOKENS>(args, place, warp, sums, &results);
+    }
+}
+
 /* A multiplying warp: rows of b need not fill the 64 of a warpgroup; it multiplies what lies behind them,
  * too, and those results are never stored. */
 template <int TOKENS, bool PROMOTE, int TYPES>
@@ -187,11 +213,11 @@ FP8R_DEVICE void skinny_consume(const struct fp8r_sm90_args *args, const struct 
     const bool in_fours = skinny_few<TOKENS>() && (args->flags & FP8R_SM90_OUT_FOURS);
     struct skinny_fours<TOKENS> fours;
     struct skinny_scales scales;
-    if (__builtin_expect(in_fours, 1)) {
+    if (in_fours) {
         struct skinny_sources<TOKENS> sources;
-        fours = skinny_place_fours<TOKENS>(args, place, warp, row_warp, inner, &sources);
+        skinny_place_fours<TOKENS>(args, place, warp, row_warp, inner, &fours, &sources);
         grid_wait();
-        skinny_scale_fours<TOKENS>(args, place, &sources, &fours);
+        skinny_scale_fours<TOKENS>(args, &sources, &fours);
     } else {
         grid_wait();
         scales = skinny_load_scales(args, place);
@@ -203,29 +229,15 @@ FP8R_DEVICE void skinny_consume(const struct fp8r_sm90_args *args, const struct 
     struct ring ring = {inner, 0, 0, 0};
     if (PROMOTE)
         accumulate_promoting<1, TOKENS, TYPES>(sums, pipe, &ring, p_offset, q_offset, &stride, 0);
-    else
+    else if (TOKENS <= 32)
         accumulate_stages<TOKENS, TYPES>(sums, pipe, &ring, p_offset, q_offset, &stride);
-    if (__builtin_expect(in_fours, 1)) {
+    else
+        accumulate_fast<1, TOKENS, TYPES>(sums, pipe, &ring, p_offset, q_offset, &stride, stride.blocks);
+    if (in_fours)
         skinny_finish_fours<TOKENS>(args, &fours, sums[0], memory, pipe->tiles, received);
-        return;
-    }
-    float *const scale_b = (float *)(memory + args->scales_offset), *const bias = scale_b + 256,
-                 *const scale_a = bias + 256;
-    if (threadIdx.x < args->rows) {
-        scale_b[threadIdx.x] = scales.scale_b;
-        bias[threadIdx.x] = scales.bias;
-    }
-    if (threadIdx.x < TOKENS) scale_a[threadIdx.x] = scales.scale_a;
-    if (TOKENS > 128 && args->by_consumers.d == 4 && threadIdx.x + 128 < TOKENS)
-        scale_a[threadIdx.x + 128] = load_scale_a(args, place->batch, threadIdx.x + 128);
-    if (!skinny_few<TOKENS>() && args->split > 1) cluster_wait();
-    const struct skinny_results results = {scale_b, bias, scale_a, min(args->n, place->n + args->rows)};
-    if (args->split * args->inner > 1) {
-        skinny_reduce<TOKENS>(args, place, row_warp, inner, sums[0], memory, pipe->tiles, received, &results);
-    } else {
-        named_barrier_sync(FP8R_SM90_CONSUMERS_BARRIER, args->by_consumers.d * 32);
-        if (warp * 16 < args->rows) skinny_store<TOKENS>(args, place, warp, sums[0], &results);
-    }
+    else
+        skinny_finish<TOKENS>(args, place, warp, row_warp, inner, &scales, sums[0], memory, pipe->tiles,
+                              received);
 }
 
 /* The first 4 * groups * inner warps multiply; then one loads weights, one tokens. */
