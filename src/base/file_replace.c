@@ -1,5 +1,6 @@
 /* Written beside and renamed, so that no reader ever sees half a file and a failure leaves the old one.
  * SPDX-License-Identifier: Apache-2.0 */
+#define _XOPEN_SOURCE 700 /* realpath */
 #include "base/file_replace.h"
 
 #include <errno.h>
@@ -89,16 +90,31 @@ static void sync_directory(char *beside)
     }
 }
 
-static fp8r_status open_beside(const char *path, char **beside, int *descriptor)
+/* The file that a name stands for: of a symbolic link the one that it leads to, or a rename would replace the link and leave
+ * that file as it was. *file is the caller's to free. */
+static fp8r_status follow(const char *path, char **file)
 {
     struct stat facts;
     if (stat(path, &facts) == 0 && !S_ISREG(facts.st_mode)) /* a rename would replace a device or a pipe */
         return fp8r_fail(FP8R_ERROR_IO, "%.300s: it is there and not a regular file", path);
+    if (lstat(path, &facts) == 0 && S_ISLNK(facts.st_mode)) {
+        *file = realpath(path, NULL);
+        return *file ? FP8R_OK : io_failure(path, "it is a symbolic link that cannot be followed", errno);
+    }
+    *file = malloc(strlen(path) + 1);
+    if (!*file)
+        return fp8r_fail_memory("a path");
+    memcpy(*file, path, strlen(path) + 1);
+    return FP8R_OK;
+}
+
+static fp8r_status open_beside(const char *path, char **beside, int *descriptor)
+{
     FP8R_TRY(make_directories(path));
     return open_temporary(path, beside, descriptor);
 }
 
-fp8r_status fp8r_file_probe(const char *path)
+static fp8r_status probe(const char *path)
 {
     char *beside = NULL;
     int descriptor = -1;
@@ -109,7 +125,7 @@ fp8r_status fp8r_file_probe(const char *path)
     return FP8R_OK;
 }
 
-fp8r_status fp8r_file_replace(const char *path, const char *text)
+static fp8r_status replace(const char *path, const char *text)
 {
     char *beside = NULL;
     int descriptor = -1;
@@ -124,5 +140,23 @@ fp8r_status fp8r_file_replace(const char *path, const char *text)
     else
         (void)unlink(beside);
     free(beside);
+    return status;
+}
+
+fp8r_status fp8r_file_probe(const char *path)
+{
+    char *file = NULL;
+    FP8R_TRY(follow(path, &file));
+    fp8r_status status = probe(file);
+    free(file);
+    return status;
+}
+
+fp8r_status fp8r_file_replace(const char *path, const char *text)
+{
+    char *file = NULL;
+    FP8R_TRY(follow(path, &file));
+    fp8r_status status = replace(file, text);
+    free(file);
     return status;
 }

@@ -73,6 +73,18 @@ own=$(find "$HOME/.cache/fp8route" -name 'cpu-*.routes')
 [ "$(grep -c '^entry' "$own")" -eq 3 ] || fail "the user's file lost an entry"
 [ -s "${own%.routes}.samples/all.jsonl" ] || fail "no samples beside $own"
 
+# through a symbolic link: it stays one, and the file behind it is added to; one that leads nowhere is refused
+mkdir "$work/real" "$work/links"
+cp "$file" "$work/real/a.routes"
+ln -s ../real/a.routes "$work/links/a.routes"
+expect 0 tune --quick --family 16x80 --m 1 --out "$work/links/a.routes"
+[ -L "$work/links/a.routes" ] || fail "$last: the link was replaced"
+grep -q '^entry Mx16x80 quick$' "$work/real/a.routes" || fail "$last: the file behind the link was not added to"
+ln -s nowhere "$work/links/lost.routes"
+refuses 5 'links/lost.routes: it is a symbolic link that cannot be followed: No such file' \
+    tune --quick --family 16x80 --m 1 --out "$work/links/lost.routes"
+[ -L "$work/links/lost.routes" ] || fail "$last: the link was replaced"
+
 # refused before anything is measured, and left as it is
 refuse_into() { # refuse_into PATTERN
     cp "$file" "$work/before"

@@ -155,6 +155,34 @@ static void what_must_not_be_replaced_is_not(void **state)
     fp8r_route_file_fini(&file);
 }
 
+static void a_link_stays_and_its_file_is_replaced(void **state)
+{
+    (void)state;
+    struct fp8r_route_file file = sample_file();
+    const char *target = scratch_path("behind/x.routes"), *link = scratch_path("link.routes");
+    const char *lost = scratch_path("lost.routes"), *pipe_link = scratch_path("pipe.routes");
+    struct stat facts;
+    assert_int_equal(mkdir(scratch_path("behind"), 0700), 0);
+    scratch_write(target, "old", 3);
+    assert_int_equal(symlink("behind/x.routes", link), 0);
+    assert_int_equal(fp8r_route_file_probe(link), FP8R_OK);
+    assert_int_equal(fp8r_route_file_write(link, &file), FP8R_OK);
+    assert_int_equal(lstat(link, &facts), 0);
+    assert_true(S_ISLNK(facts.st_mode));
+    expect_sample(target);
+    assert_int_equal(scratch_count(scratch_path("behind")), 1);
+    assert_int_equal(symlink("nowhere", lost), 0);
+    assert_int_equal(fp8r_route_file_probe(lost), FP8R_ERROR_IO);
+    assert_int_equal(fp8r_route_file_write(lost, &file), FP8R_ERROR_IO);
+    assert_non_null(strstr(fp8r_last_error(), "symbolic link that cannot be followed"));
+    assert_int_equal(lstat(lost, &facts), 0);
+    assert_true(S_ISLNK(facts.st_mode));
+    assert_int_equal(mkfifo(scratch_path("pipe3"), 0600), 0);
+    assert_int_equal(symlink("pipe3", pipe_link), 0);
+    assert_int_equal(fp8r_route_file_write(pipe_link, &file), FP8R_ERROR_IO);
+    fp8r_route_file_fini(&file);
+}
+
 /* What no reader would take is not written, and what was there stays. */
 static void broken_content_is_not_written(void **state)
 {
@@ -251,6 +279,7 @@ int main(void)
         cmocka_unit_test(cut_files_are_refused),
         cmocka_unit_test(rights_are_missed_politely),
         cmocka_unit_test(what_must_not_be_replaced_is_not),
+        cmocka_unit_test(a_link_stays_and_its_file_is_replaced),
         cmocka_unit_test(broken_content_is_not_written),
         cmocka_unit_test(leftovers_do_not_block),
         cmocka_unit_test(concurrent_writers_leave_whole_files),

@@ -1,11 +1,12 @@
 /* Adding to a route file.
  * SPDX-License-Identifier: Apache-2.0 */
-#define _DEFAULT_SOURCE /* flock */
+#define _DEFAULT_SOURCE /* flock, realpath */
 #include "tune/route_update.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <time.h>
@@ -129,8 +130,9 @@ static bool is_all_quick(const struct fp8r_table *table)
 static int lock_folder(const char *path)
 {
     enum { TRIES = 200, PAUSE_NS = 20000000 };
-    char folder[FP8R_MACHINE_PATH_BYTES];
-    snprintf(folder, sizeof folder, "%s", path);
+    char folder[FP8R_MACHINE_PATH_BYTES], *file = realpath(path, NULL); /* one file, whichever link names it */
+    snprintf(folder, sizeof folder, "%s", file ? file : path);
+    free(file);
     char *slash = strrchr(folder, '/');
     if (slash)
         slash[slash == folder] = '\0';
