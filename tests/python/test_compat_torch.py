@@ -4,6 +4,7 @@ SPDX-License-Identifier: Apache-2.0
 """
 import inspect
 import itertools
+import re
 
 import pytest
 
@@ -173,6 +174,58 @@ def test_invalid_arguments_get_torch_s_own_errors(device):
         _scaled_mm(a, b)
 
 
+def _unplaced(raised):
+    """Torch's words up to what would be right, which depend on whether the argument came with its name."""
+    return re.sub(r" \(position \d+\)", "", str(raised.value)).partition(" must be ")[0]
+
+
+@pytest.mark.parametrize("name, value", [("self", None), ("mat2", 1.0), ("bias", 1.0), ("bias", [1.0]), ("out", 3),
+                                         ("use_fast_accum", "yes"), ("use_fast_accum", None)])
+def test_what_is_no_tensor_gets_torch_s_own_error(name, value):
+    a, b, scale_a, scale_b = tensor_wise("cpu")
+    keywords = {"self": a, "mat2": b, "scale_a": scale_a, "scale_b": scale_b, "out_dtype": torch.bfloat16, name: value}
+    rows = {"recipe_a": [0], "swizzle_a": [0], "recipe_b": [0], "swizzle_b": [0], "bias": None}
+    for function, original, given in (
+            (_scaled_mm, theirs, keywords),
+            (_scaled_mm_v2, torch._scaled_mm_v2, {**rows, **keywords, "scale_a": [scale_a], "scale_b": [scale_b]})):
+        first, second = given["self"], given["mat2"]
+        rest = {key: each for key, each in given.items() if key not in ("self", "mat2")}
+        with pytest.raises(TypeError) as wanted:
+            original(first, second, **rest)
+        with pytest.raises(TypeError) as got:
+            function(first, second, **rest)
+        assert _unplaced(got) == _unplaced(wanted)
+
+
+@pytest.mark.parametrize("name, value", [("recipe_a", ["a"]), ("recipe_a", [0.5]), ("scale_a", torch.ones(1, 1)),
+                                         ("contraction_dim", None)])
+def test_lists_of_v2_that_are_none_get_torch_s_own_error(name, value):
+    a, b, scale_a, scale_b = tensor_wise("cpu")
+    given = {"scale_a": [scale_a], "recipe_a": [0], "swizzle_a": [0], "scale_b": [scale_b], "recipe_b": [0], "swizzle_b": [0],
+             "bias": None, "out_dtype": torch.bfloat16, name: value}
+    if name == "contraction_dim":  # means that there is none
+        assert_close(_scaled_mm_v2(a, b, **given), *expected(a, b, scale_a, scale_b))
+        return
+    with pytest.raises(TypeError) as wanted:
+        torch._scaled_mm_v2(a, b, **given)
+    with pytest.raises(TypeError) as got:
+        _scaled_mm_v2(a, b, **given)
+    assert _unplaced(got) == _unplaced(wanted)
+
+
+def test_a_bias_that_is_a_column_is_torch_s():
+    a, b, scale_a, scale_b = tensor_wise("cpu", 32, 32, 64)
+    agree(a, b, scale_a, scale_b, torch.arange(32, dtype=torch.float32)[:, None] * 8, out_dtype=torch.float32)
+
+
+def test_a_negated_out_is_torch_s():
+    a, b, scale_a, scale_b = tensor_wise("cpu")
+    outs = [torch._neg_view(torch.zeros(32, 48)) for _ in range(2)]
+    theirs(a, b, scale_a, scale_b, out=outs[0])
+    _scaled_mm(a, b, scale_a, scale_b, out=outs[1])
+    assert torch.equal(outs[0], outs[1])
+
+
 def test_block_scales_are_torch_s(device):
     a, b = codes(128, 256, device=device), codes(128, 256, device=device).t()
     wanted, got = both(a, b, scales(128, 2, device=device), scales(2, 1, device=device), out_dtype=torch.bfloat16)
@@ -216,6 +269,24 @@ def test_scales_of_a_weight_as_quantize_gives_them(device):
                              fullgraph=True, dynamic=True)
     for m in (32, 7):
         torch.testing.assert_close(compiled(a[:m], scale_a[:m]), wanted[:m], rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("form", [lambda scale: scale.flatten(), lambda scale: torch.stack([scale, scale], 1)[:, 0],
+                                  lambda scale: torch.stack([scale.flatten()] * 2, 1)[:, 0]])
+def test_scales_of_other_forms(device, form):
+    """What is taken eagerly is taken into out, by v2 and compiled, too."""
+    a, b, scale_a, scale_b = product(32, 48, 64, device=device)
+    wanted = _scaled_mm(a, b, scale_a, scale_b, out_dtype=torch.float32)
+    given, out = (form(scale_a), form(scale_b.t())), torch.empty(32, 48, device=device)
+    fp8route.stats(reset=True)
+    assert torch.equal(_scaled_mm(a, b, *given, out_dtype=torch.float32), wanted)
+    assert torch.equal(_scaled_mm(a, b, *given, out=out), wanted)
+    assert torch.equal(_scaled_mm_v2(a, b, [given[0]], [1], [0], [given[1]], [1], [0], out_dtype=torch.float32), wanted)
+    assert fp8route.stats() == {"torch._scaled_mm": {"routed": 2, "original": 0},
+                                "torch._scaled_mm_v2": {"routed": 1, "original": 0}}
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda a, *scales: _scaled_mm(a, b, *scales, out_dtype=torch.float32), fullgraph=True, dynamic=True)
+    torch.testing.assert_close(compiled(a, *given), wanted, rtol=1e-6, atol=1e-6)
 
 
 def test_install_and_uninstall():

@@ -1,7 +1,8 @@
 """torch._scaled_mm and _scaled_mm_v2 (the one behind torch.nn.functional.scaled_mm): tensor-wise and row-wise fp8 cases.
 
 Anything else goes to torch's own function, so that errors are torch's. More is taken than torch takes: any M, N and K, any
-layout, every bias with every result, one scale tensor-wise and the other row-wise, scales of b as quantize gives them, [N, 1].
+layout, every bias with every result, one scale tensor-wise and the other row-wise, row-wise scales at any stride, and as
+[M], [N] or [N, 1], which is how quantize gives those of a weight.
 SPDX-License-Identifier: Apache-2.0
 """
 import torch
@@ -22,8 +23,20 @@ _FP8 = (torch.float8_e4m3fn, torch.float8_e5m2)
 
 def _is_scale(scale, shapes, device):
     """One element, or of one of the shapes."""
-    return isinstance(scale, torch.Tensor) and scale.dtype is torch.float32 and scale.device == device and (scale.numel() == 1 or (
-        scale.dim() == 2 and tuple(scale.shape) in shapes and scale.is_contiguous()))
+    return (isinstance(scale, torch.Tensor) and scale.dtype is torch.float32 and scale.device == device
+            and (scale.numel() == 1 or tuple(scale.shape) in shapes))
+
+
+def _is_bias(bias, n, device):
+    """Not [N, 1], which torch adds to rows on a CPU and to columns on a GPU."""
+    return (isinstance(bias, torch.Tensor) and bias.dtype in _WIDE and bias.device == device
+            and tuple(bias.shape) in ((n,), (1, n)))
+
+
+def _is_out(out, shape, dtype, device):
+    """A negated view's elements are not what its memory holds: torch knows how to write into one."""
+    return (isinstance(out, torch.Tensor) and out.dtype is dtype and tuple(out.shape) == shape and out.device == device
+            and (_is_compiling() or not out.is_neg()))
 
 
 def _is_factor(scale_result):
@@ -32,20 +45,27 @@ def _is_factor(scale_result):
                                     and scale_result.numel() == 1)
 
 
-def _covers(a, b, scale_a, scale_b, bias, out_dtype, out):
+def _covers(a, b, scale_a, scale_b, bias, out_dtype, fast, out):
+    if not isinstance(a, torch.Tensor) or not isinstance(b, torch.Tensor) or not isinstance(fast, bool):
+        return False
     if a.dim() != 2 or b.dim() != 2 or a.shape[1] != b.shape[0]:
         return False
     if a.dtype not in _FP8 or b.dtype is not torch.float8_e4m3fn or out_dtype not in _WIDE or b.device != a.device:
         return False
     if not _is_compiling() and _carveout() is not None:
         return False  # only torch's kernels leave multiprocessors free
-    n = b.shape[1]
-    if bias is not None and (bias.dtype not in _WIDE or bias.shape[-1:] != (n,) or bias.numel() != n or bias.dim() > 2
-                             or bias.device != a.device):
+    m, n = a.shape[0], b.shape[1]
+    if bias is not None and not _is_bias(bias, n, a.device):
         return False
-    if out is not None and (out.dtype is not out_dtype or out.shape != (a.shape[0], n) or out.device != a.device):
+    if out is not None and not _is_out(out, (m, n), out_dtype, a.device):
         return False
-    return _is_scale(scale_a, ((a.shape[0], 1),), a.device) and _is_scale(scale_b, ((1, n), (n, 1)), a.device)
+    return (_is_scale(scale_a, ((m, 1), (m,)), a.device)
+            and _is_scale(scale_b, ((1, n), (n, 1), (n,)), a.device))
+
+
+def _wanted(a, out_dtype, out):
+    """The type of the result; None where the arguments are no tensors, which torch says."""
+    return out_dtype if out_dtype is not None else getattr(a if out is None else out, "dtype", None)
 
 
 def _count(name, is_routed):
@@ -57,11 +77,16 @@ def _original(name):
     return original_of("torch", ORIGINALS, name)
 
 
+def _is_plain(a, b, bias):
+    return (isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor) and b.dtype is torch.float8_e4m3fn and a.dim() == 2
+            and (bias is None or (isinstance(bias, torch.Tensor) and bias.dim() < 2)))
+
+
 def _scaled_mm(self, mat2, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None, use_fast_accum=False, *, out=None):
     """As torch._scaled_mm. Without fast accumulation partial sums are promoted to fp32 regularly."""
-    is_plain = out is None and scale_result is None and scale_a is not None and scale_b is not None
-    if is_plain and out_dtype in _WIDE and mat2.dtype is torch.float8_e4m3fn and self.dim() == 2 and not _is_compiling():
-        if _carveout() is None:
+    is_usual = out is None and scale_result is None and scale_a is not None and scale_b is not None
+    if is_usual and out_dtype in _WIDE and isinstance(use_fast_accum, bool) and not _is_compiling():
+        if _carveout() is None and _is_plain(self, mat2, bias):
             try:  # the operator judges; what it refuses may still be torch's
                 result = _operator(self, mat2, scale_a, scale_b, bias, out_dtype, not use_fast_accum)
             except RuntimeError:
@@ -69,8 +94,8 @@ def _scaled_mm(self, mat2, scale_a, scale_b, bias=None, scale_result=None, out_d
             else:
                 count("torch._scaled_mm", True)
                 return result
-    wanted = out_dtype if out_dtype is not None else out.dtype if out is not None else self.dtype
-    if _covers(self, mat2, scale_a, scale_b, bias, wanted, out) and _is_factor(scale_result):
+    wanted = _wanted(self, out_dtype, out)
+    if _covers(self, mat2, scale_a, scale_b, bias, wanted, use_fast_accum, out) and _is_factor(scale_result):
         _count("torch._scaled_mm", True)
         return ft.scaled_mm(self, mat2, scale_a, scale_b, bias, None if out is not None else wanted,
                             not use_fast_accum, out=out)
@@ -81,15 +106,18 @@ def _scaled_mm(self, mat2, scale_a, scale_b, bias=None, scale_result=None, out_d
 
 
 def _is_recipe(scales, recipes, swizzles):
-    return len(scales) == 1 and len(recipes) == 1 and not any(swizzles) and int(recipes[0]) in (_TENSOR_WISE, _ROW_WISE)
+    if not all(isinstance(each, (list, tuple)) for each in (scales, recipes, swizzles)):
+        return False
+    return (len(scales) == 1 and len(recipes) == 1 and not any(swizzles) and isinstance(recipes[0], int)
+            and recipes[0] in (_TENSOR_WISE, _ROW_WISE))
 
 
 def _scaled_mm_v2(self, mat2, scale_a, recipe_a, swizzle_a, scale_b, recipe_b, swizzle_b, bias=None, out_dtype=None,
                   contraction_dim=(), use_fast_accum=False, *, out=None):
     """As torch._scaled_mm_v2, which torch.nn.functional.scaled_mm calls."""
-    wanted = out_dtype if out_dtype is not None else out.dtype if out is not None else self.dtype
-    if (_is_recipe(scale_a, recipe_a, swizzle_a) and _is_recipe(scale_b, recipe_b, swizzle_b) and not len(contraction_dim)
-            and _covers(self, mat2, scale_a[0], scale_b[0], bias, wanted, out)
+    wanted = _wanted(self, out_dtype, out)
+    if (_is_recipe(scale_a, recipe_a, swizzle_a) and _is_recipe(scale_b, recipe_b, swizzle_b) and not contraction_dim
+            and _covers(self, mat2, scale_a[0], scale_b[0], bias, wanted, use_fast_accum, out)
             and _fits(scale_a[0], recipe_a[0]) and _fits(scale_b[0], recipe_b[0])):
         _count("torch._scaled_mm_v2", True)
         return ft.scaled_mm(self, mat2, scale_a[0], scale_b[0], bias, None if out is not None else wanted,
@@ -101,4 +129,4 @@ def _scaled_mm_v2(self, mat2, scale_a, recipe_a, swizzle_a, scale_b, recipe_b, s
 
 
 def _fits(scale, recipe):
-    return int(recipe) == _ROW_WISE or scale.numel() == 1
+    return recipe == _ROW_WISE or scale.numel() == 1
