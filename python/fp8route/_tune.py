@@ -5,6 +5,7 @@ that rotate out of the caches, then winner against default in pairs. Every time 
 and the program makes the route file of it, by the same rules as always.
 SPDX-License-Identifier: Apache-2.0
 """
+import collections.abc
 import dataclasses
 import json
 import os
@@ -66,8 +67,29 @@ def _problems(families, m):
         shape, colon, options = family.partition(":")
         if "M" not in shape:
             shape = f"Mx{shape}"
-        texts.append([shape.replace("M", str(rows)) + colon + options for rows in m])
+        texts += [shape.replace("M", str(rows)) + colon + options for rows in m]
     return texts
+
+
+def _rows(m):
+    """The values of M, whole numbers, in the order given."""
+    rows = tuple(m) if isinstance(m, collections.abc.Iterable) else (m,)
+    if not rows or any(type(each) is not int or not 1 <= each < 2 ** 63 for each in rows):
+        raise ValueError(f"m is {m!r}: it must be whole numbers from 1")
+    return rows
+
+
+def _check_race(problems, rounds, pairs, seed, budget):
+    """What is wrong is said before anything is measured."""
+    if not problems:
+        raise ValueError("families is empty: it must name what to measure, like 4096x14336")
+    for problem in problems:
+        _context.matmul_of(problem)
+    for name, value, least in (("rounds", rounds, 1), ("pairs", pairs, 0), ("seed", seed, 0)):
+        if type(value) is not int or not least <= value < 2 ** 63:
+            raise ValueError(f"{name} is {value!r}: it must be a whole number of at least {least}")
+    if budget is not None:
+        raise ValueError(f"budget is {budget!r}: with registered callables rounds and pairs say how much is measured")
 
 
 def _machine(device, cold, is_graph):
@@ -182,30 +204,28 @@ def tune(families, m=GRID, device="cpu", out=None, samples=None, cold=True, seed
     """Measures families ("4096x14336", "6144x4096:bias") at each m and writes their routes, which then decide here.
 
     Without registered callables the program's own full protocol does it (budget: "10m"); with them the race is run in this
-    process, which takes rounds samples of every candidate and pairs of winner and default (and no budget).
+    process, which takes rounds samples of every candidate and pairs of winner and default, and no budget.
     out: the route file to add to; the user's own for this machine unless given. Its entries of other families stay. Another
     one than the user's decides where FP8ROUTE_TABLE names it.
     samples: a folder of raw samples, kept; the program's own unless given, beside the user's route file.
     """
-    name, m = _device_text(device), (m,) if isinstance(m, int) else tuple(m)
-    if not m or any(not isinstance(rows, int) or rows < 1 for rows in m):
-        raise ValueError(f"m is {m}: it must be whole numbers from 1")
+    name, m = _device_text(device), _rows(m)
     if not _backends.registered():
         return _tune_by_program(families, m, name, out, samples, cold, seed, budget)
     from . import _race
+    problems = _problems(families, m)
+    _check_race(problems, rounds, pairs, seed, budget)
     is_graph = name != "cpu"
     machine, own = _machine(name, cold, is_graph)
     if not own and not (out and samples):
         raise RuntimeError("neither HOME nor XDG_CACHE_HOME names a folder for routes: out and samples say what goes where")
     out, folder = out or own, samples or pathlib.Path(own).with_suffix(".samples")
-    writer, draw, medians, case = _Writer(folder, seed, machine), random.Random(seed), {}, 0
+    writer, draw, medians = _Writer(folder, seed, machine), random.Random(seed), {}
     options = {"cold": cold, "is_graph": is_graph, "rounds": rounds, "pairs": pairs, "seed": seed}
     _check(writer, out)
     with writer.file:
-        for family in _problems(families, m):
-            for problem in family:
-                medians[problem] = _race_case(writer, case, problem, name, options, draw)
-                case += 1
+        for case, problem in enumerate(problems):
+            medians[problem] = _race_case(writer, case, problem, name, options, draw)
     _race.release()
     try:
         _run("table", "build", writer.path, "--into", out)

@@ -130,6 +130,20 @@ def test_every_tune_keeps_what_others_wrote(tool, clean, tmp_path, monkeypatch):
     fp8route._context.renew()
 
 
+@pytest.mark.parametrize("families, wrong, what", [
+    (["16x16", "16"], {}, 'problem "1x16"'), ([], {}, "families is empty"), ("16x16", {"rounds": 0}, "rounds is 0"),
+    ("16x16", {"pairs": -1}, "pairs is -1"), ("16x16", {"seed": "x"}, "seed is 'x'"), ("16x16", {"seed": -1}, "seed is -1"),
+    ("16x16", {"budget": "10m"}, "budget is '10m': with registered callables"), ("16x16", {"m": None}, "m is None"),
+    ("16x16", {"m": True}, "m is True")])
+def test_a_race_says_what_is_wrong_before_it_measures(tool, clean, tmp_path, families, wrong, what):
+    calls = []
+    fp8route.register_backend("mine", lambda *operands: calls.append(1) or fast(*operands))
+    given = {"m": 1, "out": tmp_path / "mine.routes", "samples": tmp_path / "samples", "rounds": 3, "pairs": 5, **wrong}
+    with pytest.raises((ValueError, fp8route.Error), match=re.escape(what)):
+        fp8route.tune(families, **given)
+    assert not calls and not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("change, why", [(("fp8route-routes 1", "something else"), "line 1"), (("threads=", "threads=9"), "threads="),
                                          (("operands=warm", "operands=cold"), "cold operands")])
 def test_what_cannot_be_added_to_is_refused_first(tool, clean, tmp_path, change, why):
