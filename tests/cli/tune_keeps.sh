@@ -65,6 +65,14 @@ for family in Mx16x16 Mx16x32 Mx16x48; do
     grep -q "^entry $family\$" "$work/other.routes" || fail "samples of $family were not used"
 done
 
+# finished samples of another revision of a backend are not done: nothing is measured, and it is said
+mkdir "$work/older"
+sed 's/"rev":"[^"]*"/"rev":"older"/g' "$work/samples/all.jsonl" >"$work/older/all.jsonl"
+cp "$file" "$work/before"
+refuses 5 '1x16x16 was measured with revision "older" of [a-z0-9]*, which is "[^"]*" now.*: --samples names a new folder' \
+    tune --family 16x72 16x16 --m 1 --warm --samples "$work/older" --out "$file"
+cmp -s "$file" "$work/before" || fail "$last: the file was changed"
+
 # into the user's own file, with the same samples folder for all of its tunes
 expect 0 tune --quick --family 16x16 --m 1
 expect 0 tune --family 16x24 --m 1

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "measure/clock.h"
@@ -228,6 +229,38 @@ static size_t count_noisy(const struct record *record)
     return count;
 }
 
+static bool is_asked_for(const struct fp8r_tune_families *families, const struct fp8r_key *key)
+{
+    for (size_t i = 0; i < families->count; i++)
+        if (fp8r_key_equal(&families->items[i].key, key))
+            return true;
+    return false;
+}
+
+/* What was finished with other code than today's is neither done nor to be mixed with new times. Asked of all families before
+ * anything is measured. */
+static int check_revisions(const struct full *full, const struct fp8r_tune_families *families,
+                           struct fp8r_tool_error *error)
+{
+    struct fp8r_entrant *entrants = NULL;
+    int count = 0, code = fp8r_entrants_list(full->context, &entrants, &count, error);
+    const struct samples *samples = &full->record->samples;
+    for (size_t i = 0; i < samples->case_count && code == FP8R_EXIT_GOOD; i++) {
+        const struct sample_case *it = &samples->cases[i];
+        bool is_looked_at = it->machine == full->record->machine && is_asked_for(families, &it->key);
+        for (int j = 0; is_looked_at && j < count && code == FP8R_EXIT_GOOD; j++) {
+            int at = sample_case_candidate(it, entrants[j].label);
+            if (at >= 0 && strcmp(it->candidates[at].rev, entrants[j].rev) != 0)
+                code = fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA,
+                                           "%s was measured with revision \"%s\" of %s, which is \"%s\" now, and times of both "
+                                           "are not pooled: --samples names a new folder, or move the samples away",
+                                           it->problem, it->candidates[at].rev, entrants[j].backend, entrants[j].rev);
+        }
+    }
+    free(entrants);
+    return code;
+}
+
 int full_tune(struct full *full, const struct fp8r_tune_families *families, struct fp8r_tool_error *error)
 {
     size_t count = deal_count(families), at = 0;
@@ -235,6 +268,8 @@ int full_tune(struct full *full, const struct fp8r_tune_families *families, stru
     int code = FP8R_EXIT_GOOD;
     if (!shard_of || !deal(families, full->shards, shard_of))
         code = fp8r_tool_error_memory(error, "the problems");
+    if (code == FP8R_EXIT_GOOD)
+        code = check_revisions(full, families, error);
     full->start_ns = fp8r_clock_ns();
     full->share_found = -1;
     for (size_t i = 0; i < count; i++)

@@ -33,7 +33,8 @@ struct full {
     double seconds;              /* what all took */
 };
 
-/* Measures the families. Exit codes: INTERRUPTED (what was measured is in the record), UNMEASURED, INTERNAL. Reaching the
+/* Measures the families. Exit codes: BAD_DATA (the record holds times of other revisions of backends, and nothing is
+ * measured), INTERRUPTED (what was measured is in the record), UNMEASURED, INTERNAL. Reaching the
  * budget is GOOD, with `left` saying how much. */
 int full_tune(struct full *full, const struct fp8r_tune_families *families, struct fp8r_tool_error *error);
 
