@@ -99,6 +99,20 @@ FP8ROUTE_THREADS=$(printf '1\n2') expect 0 info
 complains 'FP8ROUTE_THREADS=1.2 is ignored'
 one_line
 
+# the user's file that is there and cannot be used: products say nothing of it, info says why
+XDG_CACHE_HOME=$work/cache expect 0 tune --quick --family 16x16 --m 1
+own=$(find "$work/cache/fp8route" -name 'cpu-*.routes')
+XDG_CACHE_HOME=$work/cache expect 0 info
+never 'not in use: '
+cp "$own" "$work/good.routes"
+head -c 300 "$work/good.routes" >"$own"
+XDG_CACHE_HOME=$work/cache expect 0 info
+says "not in use: $own, line [0-9]*: "
+silent
+sed 's/threads=[0-9]*/threads=97/' "$work/good.routes" >"$own"
+XDG_CACHE_HOME=$work/cache expect 0 info
+says 'not in use: it was measured with threads=97'
+
 # libraries that are none, and pipes: left out with a line, and never waited for
 mkfifo "$work/pipe"
 for file in /dev/null "$work/pipe" "$work/nowhere.so"; do

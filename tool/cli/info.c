@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/manual.h"
 #include "cli/output.h"
@@ -19,7 +20,34 @@ struct facts {
     const fp8r_device_facts *device;
     char version[32], routes_id[65];
     char identity[FP8R_MACHINE_TEXT_BYTES], user_file[FP8R_MACHINE_PATH_BYTES];
+    char unused[512]; /* why the user's file is there and not in use; "" where neither */
 };
+
+static bool is_in_use(const fp8r_context *context, const char *path)
+{
+    const char *file;
+    for (size_t i = 0; (file = fp8r_context_route_file(context, i)); i++)
+        if (strcmp(file, path) == 0) return true;
+    return false;
+}
+
+/* A file that cannot be used is passed over in silence, so that it is said here. */
+static int find_why_unused(struct facts *facts, struct fp8r_tool_error *error)
+{
+    struct fp8r_route_file file;
+    struct fp8r_identity identity;
+    if (!*facts->user_file || access(facts->user_file, F_OK) != 0 || is_in_use(facts->context, facts->user_file))
+        return FP8R_EXIT_GOOD;
+    int code = fp8r_machine_identity(facts->context, &identity, error);
+    if (code != FP8R_EXIT_GOOD) return code;
+    if (fp8r_route_file_read(facts->user_file, &file) != FP8R_OK) {
+        snprintf(facts->unused, sizeof facts->unused, "%s", fp8r_last_error());
+        return FP8R_EXIT_GOOD;
+    }
+    (void)fp8r_identity_fits(&file.identity, &identity, facts->unused, sizeof facts->unused);
+    fp8r_route_file_fini(&file);
+    return FP8R_EXIT_GOOD;
+}
 
 static int gather(const fp8r_context *context, struct facts *facts, struct fp8r_tool_error *error)
 {
@@ -33,7 +61,8 @@ static int gather(const fp8r_context *context, struct facts *facts, struct fp8r_
     for (size_t i = 0; i < sizeof id; i++)
         snprintf(facts->routes_id + 2 * i, 3, "%02x", id[i]);
     fp8r_machine_user_path(context, facts->user_file);
-    return fp8r_machine_text(context, facts->identity, error);
+    int code = fp8r_machine_text(context, facts->identity, error);
+    return code == FP8R_EXIT_GOOD ? find_why_unused(facts, error) : code;
 }
 
 static void set_backend(struct fp8r_output *output, json_t *object, const fp8r_backend_info *info)
@@ -162,8 +191,11 @@ static void print_routes(const struct facts *facts)
         printf("  in use: %s\n", fp8r_context_route_file(facts->context, i));
     if (!fp8r_context_route_file(facts->context, 0))
         printf("  none in use: fp8route tune --quick measures some\n");
-    printf("  the user's file: %s%s\n  id: %s\n", *facts->user_file ? "" : "none, ",
-           *facts->user_file ? facts->user_file : fp8r_machine_why_no_path(), facts->routes_id);
+    printf("  the user's file: %s%s\n", *facts->user_file ? "" : "none, ",
+           *facts->user_file ? facts->user_file : fp8r_machine_why_no_path());
+    if (*facts->unused)
+        printf("  not in use: %s\n", facts->unused);
+    printf("  id: %s\n", facts->routes_id);
 }
 
 static void print_environment(void)
