@@ -5,6 +5,7 @@ SPDX-License-Identifier: Apache-2.0
 import contextlib
 import ctypes as c
 import dataclasses
+import os
 import sys
 import threading
 
@@ -186,7 +187,7 @@ def explain(problem, device="cpu", within=None):
             rows.append(Candidate(row.backend.decode(), row.config.decode(), row.numerics.decode(), L.VERDICTS[row.verdict],
                                   row.reason, row.sentence.decode(), row.have, row.need, row.median_us, row.gain_low,
                                   row.gain_high))
-        return Explanation(L.explanation_source(handle).decode(), L.explanation_note(handle).decode(), tuple(rows))
+        return Explanation(L.explanation_source(handle).decode(), L.explanation_note(handle).decode(errors="replace"), tuple(rows))
     finally:
         L.explanation_destroy(handle)
 
@@ -212,7 +213,7 @@ def route_files(device="cpu"):
         name = L.context_route_file(context(device), len(files))
         if name is None:
             return files
-        files.append(name.decode())
+        files.append(os.fsdecode(name))
 
 
 def user_route_file(device="cpu"):
@@ -224,7 +225,7 @@ def user_route_file(device="cpu"):
         if error.status == "FP8R_ERROR_NOT_FOUND":
             return None
         raise
-    return path.value.decode()
+    return os.fsdecode(path.value)
 
 
 def device_name(device="cpu"):

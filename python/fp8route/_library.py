@@ -155,7 +155,7 @@ def text(value):
 def check(status):
     """Raises the library's own line where a call did not succeed."""
     if status != OK:
-        raise Error(status_name(status).decode(), last_error().decode())
+        raise Error(status_name(status).decode(), last_error().decode(errors="replace"))
 
 
 def version_text():

@@ -87,6 +87,14 @@ def test_a_trace_that_cannot_be(tmp_path):
             fp8route.read_trace(file)
 
 
+def test_a_place_that_is_no_text(tmp_path):
+    """Bytes that are no UTF-8 are a path all the same."""
+    environment = dict(os.environ, PYTHONPATH=str(PYTHON), XDG_CACHE_HOME=os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
+    script = "import os, fp8route; print(ascii(os.fsencode(fp8route.user_route_file())))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment)
+    assert f"{tmp_path}/\\xff/fp8route/cpu-" in done.stdout, done.stderr
+
+
 def test_a_backend_is_a_function():
     with pytest.raises(TypeError, match="must be functions"):
         fp8route.register_backend("mine", 3)
