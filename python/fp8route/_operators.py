@@ -52,8 +52,8 @@ def _matmul(operands, out_dtype, modes, form, is_real):
 
 
 def _operands(form, a, b, scale_a, scale_b, bias, out):
-    names = ("x", "weight") if form == L.LINEAR else ("a", "b")
-    return ((names[0], a), (names[1], b), ("scale_a", scale_a), ("scale_b", scale_b), ("bias", bias), ("out", out))
+    names = ("x", "weight", "x_scale", "weight_scale") if form == L.LINEAR else ("a", "b", "scale_a", "scale_b")
+    return tuple(zip((*names, "bias", "out"), (a, b, scale_a, scale_b, bias, out)))
 
 
 def _new_out(form, a, b, out_dtype):

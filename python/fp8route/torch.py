@@ -81,6 +81,8 @@ def run_on(backend, a, b, scale_a=None, scale_b=None, bias=None, out_dtype=None,
 
 
 def _check_out(out, out_dtype=None):
+    if not isinstance(out, torch.Tensor):
+        raise TypeError(f"out is a {type(out).__name__}: it must be a tensor")
     if not torch.compiler.is_compiling() and out.is_neg():  # torch's own fallback takes it for a result that is returned
         raise RuntimeError("out is a negated view: its elements are not what its memory holds; give a copy")
     if out_dtype is not None and out.dtype != out_dtype:

@@ -350,3 +350,20 @@ def test_python_path_is_the_same(device):
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-x", __file__, drawn, "-k", "not imported_first"],
                           capture_output=True, text=True, env=dict(os.environ, FP8ROUTE_TORCH_EXTENSION="0"))
     assert done.returncode == 0, done.stdout[-3000:]
+
+
+def test_a_scale_elsewhere_is_named_as_the_caller_does():
+    a, _, scale_a, scale_b = product(4, 16, 32, device="cpu")
+    weight = codes(16, 32, device="cpu")
+    for name in ("x_scale", "weight_scale"):
+        given = {"x_scale": scale_a, "weight_scale": scale_b.flatten()}
+        given[name] = given[name].to("meta")
+        with pytest.raises(RuntimeError, match=f"^{name} is on meta, x on cpu"):
+            ft.linear(a, weight, **given)
+
+
+def test_an_out_that_is_no_tensor():
+    a, b, scale_a, scale_b = product(4, 16, 32, device="cpu")
+    for function in (lambda: ft.scaled_mm(a, b, scale_a, scale_b, out=3), lambda: ft.quantize(torch.randn(3, 4), out="here")):
+        with pytest.raises(TypeError, match="out is a (int|str): it must be a tensor"):
+            function()

@@ -42,8 +42,8 @@ struct Product {
     {
         const char *first = form == FP8R_FORM_LINEAR ? "x" : "a";
         check_place(form == FP8R_FORM_LINEAR ? "weight" : "b", b, first, place);
-        check_place("scale_a", scale_a, first, place);
-        check_place("scale_b", scale_b, first, place);
+        check_place(form == FP8R_FORM_LINEAR ? "x_scale" : "scale_a", scale_a, first, place);
+        check_place(form == FP8R_FORM_LINEAR ? "weight_scale" : "scale_b", scale_b, first, place);
         check_place("bias", bias, first, place);
         check_place("out", out, first, place);
     }
