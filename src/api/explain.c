@@ -50,11 +50,12 @@ static struct fp8r_explanation *allocate(size_t count)
     return NULL;
 }
 
-/* Measured times of the segment that decided: the chosen one's, and the runner-up's or the best other backend's. */
+/* Measured times of the segment that holds this M: the chosen one's, and the runner-up's or the best other backend's. One
+ * that decides for M behind it has none to lend: its configuration there is another, and its rows are fewer. */
 static void add_times(const struct fp8r_decision *decision, fp8r_candidate *candidate, char sentence[SENTENCE_BYTES])
 {
     const struct fp8r_segment *segment = decision->segment;
-    if (!segment || (decision->source != FP8R_SOURCE_ROUTE && decision->source != FP8R_SOURCE_EXTRAPOLATED))
+    if (!segment || decision->source != FP8R_SOURCE_ROUTE)
         return;
     size_t length = strlen(candidate->backend);
     if (candidate->verdict == FP8R_VERDICT_CHOSEN) {
@@ -69,6 +70,7 @@ static void add_times(const struct fp8r_decision *decision, fp8r_candidate *cand
                  segment->rival + length + 1, segment->rival_low, segment->rival_high);
     } else if (strncmp(segment->runner_up, candidate->backend, length) == 0 && segment->runner_up[length] == ':') {
         candidate->median_us = segment->runner_up_us;
+        snprintf(sentence, SENTENCE_BYTES, "could run it; measured as %s", segment->runner_up + length + 1);
     }
 }
 

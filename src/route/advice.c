@@ -10,6 +10,21 @@
 
 enum { KIN_BYTES = FP8R_FAMILY_BYTES + 16 };
 
+static void route_sentence(const struct fp8r_segment *segment, char *text, size_t size)
+{
+    char rows[48];
+    int length = snprintf(rows, sizeof rows, "%lld", (long long)segment->m_first);
+    if (segment->m_last > segment->m_first)
+        snprintf(rows + length, sizeof rows - (size_t)length, " to %lld", (long long)segment->m_last);
+    if (!segment->is_clear)
+        snprintf(text, size, "measured within the noise of the others: what was the default stays");
+    else if (segment->gain_high <= 1)
+        snprintf(text, size, "measured fastest for M %s, where it was the default", rows);
+    else
+        snprintf(text, size, "measured fastest for M %s: %.2fx to %.2fx over the default", rows, segment->gain_low,
+                 segment->gain_high);
+}
+
 void fp8r_decision_sentence(const struct fp8r_router *router, const struct fp8r_decision *decision, char *text,
                             size_t size)
 {
@@ -19,17 +34,11 @@ void fp8r_decision_sentence(const struct fp8r_router *router, const struct fp8r_
         snprintf(text, size, "forced by FP8ROUTE_BACKEND");
         break;
     case FP8R_SOURCE_ROUTE:
-        if (!segment->is_clear)
-            snprintf(text, size, "measured within the noise of the others: what was the default stays");
-        else if (segment->gain_high <= 1)
-            snprintf(text, size, "measured fastest for M %lld to %lld, where it was the default", (long long)segment->m_first,
-                     (long long)segment->m_last);
-        else
-            snprintf(text, size, "measured fastest for M %lld to %lld: %.2fx to %.2fx over the default",
-                     (long long)segment->m_first, (long long)segment->m_last, segment->gain_low, segment->gain_high);
+        route_sentence(segment, text, size);
         break;
     case FP8R_SOURCE_EXTRAPOLATED:
-        snprintf(text, size, "fastest at the largest M measured (%lld), and the default", (long long)segment->m_last);
+        snprintf(text, size, "this M was not measured: fastest at the largest that was (%lld), and the default",
+                 (long long)segment->m_last);
         break;
     case FP8R_SOURCE_NEIGHBOUR:
         snprintf(text, size, "clearly fastest for the measured families on both sides (N=%lld, K=%lld is one)",

@@ -139,6 +139,34 @@ static void rivals_are_explained(void **state)
     fp8r_context_destroy(context);
 }
 
+/* A time stands for the rows and the configuration that it was measured with: behind the last segment there is none. */
+static void no_time_is_lent_beyond_what_was_measured(void **state)
+{
+    fp8r_matmul matmul;
+    fp8r_explanation *explanation;
+    (void)state;
+    high.second_from = 9; /* its own model picks another configuration there */
+    fp8r_context *context = create(write_routes("entry Mx64x64\n  m=1..8 backend=high config=one rev=1 median_us=10 "
+                                                "runner_up=low:two runner_up_us=11 gain=1..1 verdict=clear\n", 1), 0);
+    for (int64_t m = 8; m <= 9; m++) {
+        char text[32];
+        snprintf(text, sizeof text, "%dx64x64", (int)m);
+        assert_int_equal(fp8r_matmul_parse(text, &matmul), FP8R_OK);
+        assert_int_equal(fp8r_explain(context, &matmul, &explanation), FP8R_OK);
+        const fp8r_candidate *chosen = fp8r_explanation_candidate(explanation, 0);
+        const fp8r_candidate *other = fp8r_explanation_candidate(explanation, 1);
+        assert_int_equal(chosen->verdict, FP8R_VERDICT_CHOSEN);
+        assert_string_equal(chosen->config, m == 8 ? "one" : "two");
+        assert_string_equal(fp8r_explanation_source(explanation), m == 8 ? "route" : "extrapolated");
+        assert_true(chosen->median_us == (m == 8 ? 10 : 0) && other->median_us == (m == 8 ? 11 : 0));
+        assert_true(chosen->gain_low == (m == 8 ? 1 : 0) && chosen->gain_high == (m == 8 ? 1 : 0));
+        assert_non_null(strstr(chosen->sentence, m == 8 ? "measured fastest for M 1 to 8" : "this M was not measured"));
+        assert_string_equal(other->sentence, m == 8 ? "could run it; measured as two" : "could run it");
+        fp8r_explanation_destroy(explanation);
+    }
+    fp8r_context_destroy(context);
+}
+
 /* Which rule made a row the default is said. */
 static void defaults_are_explained(void **state)
 {
@@ -163,10 +191,10 @@ static void defaults_are_explained(void **state)
 static void old_defaults_are_told_as_such(void **state)
 {
     static const char *const said[] = {"within the noise of the others: what was the default stays",
-                                       "fastest for M 9 to 16, where it was the default"};
+                                       "fastest for M 9, where it was the default"};
     (void)state;
     fp8r_context *context = create(write_routes("entry Mx64x64\n" SEGMENT("1..8", "low", "two", "tie")
-        "  m=9..16 backend=low config=two rev=1 median_us=10 gain=1..1 verdict=clear\n", 1), 0);
+        "  m=9..9 backend=low config=two rev=1 median_us=10 gain=1..1 verdict=clear\n", 1), 0);
     for (int i = 0; i < 2; i++) {
         fp8r_matmul matmul;
         fp8r_explanation *explanation;
@@ -512,6 +540,7 @@ int main(void)
 #define PLAN_TEST(name) cmocka_unit_test_setup(name, setup)
     const struct CMUnitTest tests[] = {
         PLAN_TEST(rivals_are_explained),
+        PLAN_TEST(no_time_is_lent_beyond_what_was_measured),
         PLAN_TEST(lent_entries_are_named),
         PLAN_TEST(defaults_are_explained),
         PLAN_TEST(old_defaults_are_told_as_such),
