@@ -10,19 +10,31 @@
 /* A class must hold for every M, so the row must take the family at every M; these stand for all. */
 static const int64_t invariant_probes[] = {1, 16, 17, 256, 1 << 20};
 
-static const char *invariant_class(const struct fp8r_row *row, const fp8r_device_facts *device,
-                                   const fp8r_problem *problem, int config)
+static bool takes_every_m(const struct fp8r_row *row, const fp8r_device_facts *device, const fp8r_problem *problem)
 {
     fp8r_reason ignored;
     fp8r_problem other = *problem;
     for (size_t i = 0; i < sizeof invariant_probes / sizeof *invariant_probes; i++) {
         other.m = invariant_probes[i];
-        if (!fp8r_row_supports(row, device, &other, config, &ignored))
-            return NULL;
+        if (!fp8r_row_supports(row, device, &other, FP8R_CONFIG_ANY, &ignored))
+            return false;
     }
+    return true;
+}
+
+/* The row's class is that of its own pick. A configuration of the same class may end at some M: another one of it goes on
+ * from there. */
+static bool keeps_one_class(const struct fp8r_row *row, const fp8r_device_facts *device, const fp8r_problem *problem,
+                            int config, fp8r_reason *reason)
+{
+    const char *class =
+        takes_every_m(row, device, problem) ? fp8r_row_numerics(row, device, problem, fp8r_row_pick(row, device, problem)) : NULL;
+    FP8R_REJECT_IF(!class, reason, NUMERICS, row->backend.name, 0, 0);
     if (config == FP8R_CONFIG_ANY)
-        config = fp8r_row_pick(row, device, problem);
-    return fp8r_row_numerics(row, device, problem, config);
+        return true;
+    const char *own = fp8r_row_numerics(row, device, problem, config);
+    FP8R_REJECT_IF(!own || strcmp(own, class) != 0, reason, NUMERICS_CLASS, class, 0, 0);
+    return true;
 }
 
 bool fp8r_row_eligible(const struct fp8r_registry *registry, const fp8r_device_facts *device,
@@ -35,10 +47,7 @@ bool fp8r_row_eligible(const struct fp8r_registry *registry, const fp8r_device_f
     }
     if (!fp8r_row_supports(it, device, problem, config, reason))
         return false;
-    FP8R_REJECT_IF(problem->numerics == FP8R_NUMERICS_BATCH_INVARIANT &&
-                       !invariant_class(it, device, problem, config),
-                   reason, NUMERICS, it->backend.name, 0, 0);
-    return true;
+    return problem->numerics != FP8R_NUMERICS_BATCH_INVARIANT || keeps_one_class(it, device, problem, config, reason);
 }
 
 static const char *class_of(const struct fp8r_registry *registry, const fp8r_device_facts *device,

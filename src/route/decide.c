@@ -82,14 +82,7 @@ static bool config_runs(const struct view *view, int row, int config, fp8r_reaso
     const struct fp8r_row *it = &router->registry->rows[row];
     if (!fp8r_row_eligible(router->registry, router->device, view->problem, row, config, reason))
         return false;
-    if (view->limits->is_capturing && !fp8r_row_captures(it, router->device, view->problem, config, reason))
-        return false;
-    if (view->problem->numerics != FP8R_NUMERICS_BATCH_INVARIANT)
-        return true;
-    const char *held = fp8r_row_numerics(it, router->device, view->problem, choice->config);
-    const char *class = fp8r_row_numerics(it, router->device, view->problem, config);
-    FP8R_REJECT_IF(strcmp(class, held) != 0, reason, NUMERICS_CLASS, held, 0, 0);
-    return true;
+    return !view->limits->is_capturing || fp8r_row_captures(it, router->device, view->problem, config, reason);
 }
 
 static bool forced(const struct view *view, struct fp8r_decision *decision)

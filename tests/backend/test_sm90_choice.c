@@ -10,6 +10,7 @@
 
 #include "backend/row.h"
 #include "backend/sm90/sm90.h"
+#include "route/candidates.h"
 #include "support/h200.h"
 #include "support/problem_of.h"
 
@@ -85,6 +86,25 @@ static void every_name_is_its_configuration(void **state)
         if (row->supports(row->user, &h200, &problem, i, &reason))
             assert_non_null(row->numerics(row->user, &h200, &problem, i));
     }
+}
+
+/* In batch-invariant mode named configurations are held to the class, not to every M: few rows are skinny there, too. */
+static void few_invariant_rows_may_be_skinny(void **state)
+{
+    const int index = fp8r_registry_find(&registry, "sm90", 4);
+    const struct fp8r_row *row = &registry.rows[index];
+    const fp8r_problem few = problem_of("1x4096x14336:invariant"), many = problem_of("1000x4096x14336:invariant");
+    fp8r_reason reason;
+    struct fp8r_registry there = registry;
+    (void)state;
+    there.rows[index].fits = true; /* no device is asked */
+    assert_true(fp8r_row_eligible(&there, &h200, &few, index, fp8r_row_config(row, "skinny_k1_b1_c11"), &reason));
+    assert_true(fp8r_row_eligible(&there, &h200, &few, index, fp8r_row_config(row, "wide_64x64"), &reason));
+    assert_false(fp8r_row_eligible(&there, &h200, &many, index, fp8r_row_config(row, "skinny_k1_b1_c11"), &reason));
+    assert_false(fp8r_row_eligible(&there, &h200, &few, index, fp8r_row_config(row, "skinny_k4_b1_c11"), &reason));
+    assert_int_equal(reason.code, FP8R_REASON_NUMERICS_CLASS);
+    assert_false(fp8r_row_eligible(&there, &h200, &many, index, fp8r_row_config(row, "wide_128x64_k2"), &reason));
+    assert_int_equal(reason.code, FP8R_REASON_NUMERICS_CLASS);
 }
 
 /* Rows of bf16 and fp16 are asked about as the quantised ones that will be in workspace. */
@@ -206,6 +226,7 @@ int main(void)
         cmocka_unit_test(every_configuration_has_its_factor),
         cmocka_unit_test(answers_hold_up_to_the_horizon),
         cmocka_unit_test(every_name_is_its_configuration),
+        cmocka_unit_test(few_invariant_rows_may_be_skinny),
         cmocka_unit_test(half_rows_are_quantised_in_front),
         cmocka_unit_test(decode_is_skinny),
         cmocka_unit_test(packed_rows_have_their_own),

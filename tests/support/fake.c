@@ -9,7 +9,9 @@ static bool supports(void *user, const fp8r_device_facts *device, const fp8r_pro
                      fp8r_reason *reason)
 {
     const struct fake *fake = user;
-    (void)device, (void)config;
+    (void)device;
+    FP8R_REJECT_IF(config == 1 && fake->second_to > 0 && problem->m > fake->second_to, reason, SHAPE_MAX, "M", problem->m,
+                   fake->second_to);
     FP8R_REJECT_IF(problem->m < fake->m_min, reason, SHAPE_MIN, "M", problem->m, fake->m_min);
     FP8R_REJECT_IF(fake->m_max > 0 && problem->m > fake->m_max, reason, SHAPE_MAX, "M", problem->m, fake->m_max);
     return true;

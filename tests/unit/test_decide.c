@@ -344,6 +344,21 @@ static void a_route_does_not_change_the_class(void **state)
     assert_string_equal(decide("9x64x64:invariant"), "default high:one");
 }
 
+/* A configuration for few rows serves a batch-invariant family where another one of its class goes on. */
+static void a_configuration_of_the_class_may_end(void **state)
+{
+    (void)state;
+    high.classes[0] = high.classes[1] = "high";
+    high.second_to = 8;
+    build("entry Mx64x64:invariant\n" SEGMENT("1..16", "high", "two", "clear"), 1);
+    assert_string_equal(decide("5x64x64:invariant"), "route high:two");
+    assert_string_equal(decide("9x64x64:invariant"), "default high:one");
+    assert_int_equal(decision.refusal.code, FP8R_REASON_SHAPE_MAX);
+    high.classes[1] = "other";
+    assert_string_equal(decide("5x64x64:invariant"), "default high:one");
+    assert_int_equal(decision.refusal.code, FP8R_REASON_NUMERICS_CLASS);
+}
+
 /* A promise about the weights, made or not, a bias or an `a` that is quantised first lose no route; what was measured with one
  * of the latter does not serve who does without. The entry that differs least decides. */
 static void simpler_products_lend_their_entry(void **state)
@@ -423,6 +438,7 @@ int main(void)
         DECIDE_TEST(neighbours_within_a_factor_decide),   DECIDE_TEST(neighbours_must_agree_and_be_clear),
         DECIDE_TEST(without_leave_to_guess),              DECIDE_TEST(one_class_serves_every_m),
         DECIDE_TEST(a_forced_class_holds_the_family),     DECIDE_TEST(a_route_does_not_change_the_class),
+        DECIDE_TEST(a_configuration_of_the_class_may_end),
         DECIDE_TEST(m_last_holds),                        DECIDE_TEST(captures_need_no_workspace),
         DECIDE_TEST(routes_of_the_other_mode_are_better_than_none), DECIDE_TEST(simpler_products_lend_their_entry),
     };
