@@ -2,7 +2,7 @@
 
 Anything else goes to torch's own function, so that errors are torch's. More is taken than torch takes: any M, N and K, any
 layout, every bias with every result, one scale tensor-wise and the other row-wise, row-wise scales at any stride, and as
-[M], [N] or [N, 1], which is how quantize gives those of a weight.
+[N, 1], which is how quantize gives those of a weight, or, by _scaled_mm alone, as [M] and [N].
 SPDX-License-Identifier: Apache-2.0
 """
 import torch
@@ -129,4 +129,5 @@ def _scaled_mm_v2(self, mat2, scale_a, recipe_a, swizzle_a, scale_b, recipe_b, s
 
 
 def _fits(scale, recipe):
-    return recipe == _ROW_WISE or scale.numel() == 1
+    """torch has an error of its own for row-wise scales of one dimension here."""
+    return scale.dim() == 2 if recipe == _ROW_WISE else scale.numel() == 1
