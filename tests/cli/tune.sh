@@ -79,6 +79,11 @@ FP8ROUTE_BACKEND=reference expect 0 tune --quick --family 64x64 --m 1 --out "$wo
 complains 'FP8ROUTE_BACKEND: not looked at while tuning'
 grep -q 'backend=reference' "$work/forced.routes" && fail "the forced backend was taken"
 
+# without some backends it would misroute later processes: such routes are kept apart, and so are the full protocol's samples
+XDG_CACHE_HOME=$work/untouched FP8ROUTE_DENY=cpu refuses 2 "FP8ROUTE_DENY is set.*: unset it, or name --out FILE$" tune --quick --family 64x64 --m 1
+XDG_CACHE_HOME=$work/untouched FP8ROUTE_DENY=cpu refuses 2 'or name --out FILE and --samples DIR$' tune --family 64x64 --m 1 --out "$work/denied.routes"
+[ ! -e "$work/untouched" ] || fail "$last: something was written to the user's own"
+
 # an outside backend can win a route, which then needs it
 FP8ROUTE_DENY=cpu,blas expect 0 tune --quick --family 8x8 --m 2 --plugin "$PLUGINS/plugin_none.so" --out "$work/plain.routes"
 FP8ROUTE_DENY=cpu,blas expect 0 explain 2x8x8 --plugin "$PLUGINS/plugin_none.so" --routes "$work/plain.routes"

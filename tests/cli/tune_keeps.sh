@@ -65,6 +65,20 @@ for family in Mx16x16 Mx16x32 Mx16x48; do
     grep -q "^entry $family\$" "$work/other.routes" || fail "samples of $family were not used"
 done
 
+# the same command again measures nothing: what the file has of its family by now stays, and how to undo that is said; once
+# something is measured it is replaced, and that its backend did not race is said
+sed '/^entry Mx16x48$/,/^$/s/ m=[0-9.]* .*backend=[^ ]* config=[^ ]*/ m=3..3 backend=mine config=call/' "$file" >"$work/before"
+cp "$work/before" "$file"
+full 16x48
+says '^0 problems measured now'
+complains "^Mx16x48: nothing was measured now, and the routes that the file holds stay; .*table build $work/samples --into $file\$"
+grep -q 'm=3..3 backend=mine config=call' "$file" || fail "$last: older samples replaced the file's entry"
+full 16x48 1,2
+complains '^Mx16x48: its routes went to mine, which did not race here, and are replaced; .*table build SAMPLES --into'
+grep -q 'backend=mine' "$file" && fail "$last: the file's entry was not replaced"
+full 16x48 1,2
+[ "$(grep -c . "$work/err")" -eq "$(grep -c '%' "$work/err")" ] || fail "$last: a note where the file is what the samples say"
+
 # finished samples of another revision of a backend are not done: nothing is measured, and it is said
 mkdir "$work/older"
 sed 's/"rev":"[^"]*"/"rev":"older"/g' "$work/samples/all.jsonl" >"$work/older/all.jsonl"

@@ -185,10 +185,24 @@ static int check_quick(const struct tune_arguments *arguments, struct fp8r_tool_
                             : FP8R_EXIT_GOOD;
 }
 
+/* What is measured without some backends would misroute processes that have them: it is kept apart, routes and samples. */
+static int check_denied(const struct tune_arguments *arguments, struct fp8r_tool_error *error)
+{
+    const char *denied = getenv("FP8ROUTE_DENY");
+    bool is_apart = arguments->out && (arguments->quick || arguments->samples);
+    if (!denied || !*denied || is_apart)
+        return FP8R_EXIT_GOOD;
+    return fp8r_tool_error_set(error, FP8R_EXIT_USAGE,
+                               "FP8ROUTE_DENY is set, and routes measured without those backends are not for the user's own "
+                               "file, which decides for processes that have them: unset it, or name %s",
+                               arguments->quick ? "--out FILE" : "--out FILE and --samples DIR");
+}
+
 static int tune_all(struct tune *tune, struct fp8r_tool_error *error)
 {
     size_t measured = 0;
     int code = check_quick(tune->arguments, error);
+    if (code == FP8R_EXIT_GOOD) code = check_denied(tune->arguments, error);
     if (code == FP8R_EXIT_GOOD) code = collect_families(tune, error);
     if (code == FP8R_EXIT_GOOD) code = open_all(tune, error);
     if (code == FP8R_EXIT_GOOD && !tune->arguments->quick)
@@ -269,7 +283,8 @@ const struct fp8r_verb fp8r_verb_tune = {
         "lose nothing: the same command continues.\n\n"
         "--quick measures the grid alone and keeps no samples; Ctrl-C then ends without writing.\n\n"
         "Either way the routes are added to the file, the user's own or --out's: its entries of other families stay. A "
-        "new entry replaces the old one of its family, but a quick one never a full one. A file that cannot be added to (bad, "
+        "new entry replaces the old one of its family, but a quick one never a full one, and where a full tune measured nothing of a "
+        "family, since its samples are finished, the file's entry stays. A file that cannot be added to (bad, "
         "of another machine or mode) is refused before anything is measured, and is left as it is.",
     .examples = "fp8route tune --family 4096x14336 6144x4096:bias --budget 10m\n"
                 "fp8route tune --hf-config config.json --tp 1,8 --samples samples --shard 1/4\n"

@@ -90,12 +90,13 @@ static int open_files(struct session *session, struct fp8r_tool_error *error)
                                   : code;
 }
 
-static bool is_asked_for(const struct session *session, const struct fp8r_entry *entry)
+/* The number of an entry's family among those asked for, or -1. */
+static int family_of(const struct session *session, const struct fp8r_entry *entry)
 {
     for (size_t i = 0; i < session->families->count; i++)
         if (fp8r_key_equal(&session->families->items[i].key, &entry->key))
-            return true;
-    return false;
+            return (int)i;
+    return -1;
 }
 
 static int print_routes(const struct session *session, const struct fp8r_route_file *file, struct fp8r_tool_error *error)
@@ -117,7 +118,7 @@ static int print_routes(const struct session *session, const struct fp8r_route_f
     json_t *families = fp8r_output_add_array(&output, output.root, "families");
     for (size_t i = 0; i < file->table.count; i++) {
         const struct fp8r_entry *entry = &file->table.entries[i];
-        if (!is_asked_for(session, entry) || fp8r_family_format(&entry->key, family, sizeof family) != FP8R_OK)
+        if (family_of(session, entry) < 0 || fp8r_family_format(&entry->key, family, sizeof family) != FP8R_OK)
             continue;
         json_t *object = fp8r_output_append_object(&output, families);
         fp8r_output_set_text(&output, object, "family", family);
@@ -147,21 +148,79 @@ static void print_rest(const struct session *session)
                full->waiting, fp8r_plural(full->waiting, "y", "ies"));
 }
 
-/* What other tunes left in the folder goes to `rest`: their families' entries in the file may be newer. */
+/* Do the samples of this entry take the place of what the file has? What nothing was measured of now may be newer in the file,
+ * and of other candidates; shards write what all of them measured. */
+static bool is_to_replace(const struct session *session, const struct fp8r_entry *entry)
+{
+    int family = family_of(session, entry);
+    return family >= 0 && (session->full.is_measured[family] || session->full.shards > 1);
+}
+
+/* What is not to replace the file's entries goes to `rest`: it is added where the file has none. */
 static bool split(const struct session *session, struct fp8r_table *table, struct fp8r_table *rest)
 {
     size_t kept = 0;
     *rest = (struct fp8r_table){.entries = calloc(table->count + 1, sizeof *rest->entries)};
     for (size_t i = 0; rest->entries && i < table->count; i++)
-        *(is_asked_for(session, &table->entries[i]) ? &table->entries[kept++] : &rest->entries[rest->count++]) =
+        *(is_to_replace(session, &table->entries[i]) ? &table->entries[kept++] : &rest->entries[rest->count++]) =
             table->entries[i];
     table->count = rest->entries ? kept : table->count;
     return rest->entries != NULL;
 }
 
+static bool is_same_choice(const struct fp8r_entry *a, const struct fp8r_entry *b)
+{
+    bool same = a->segment_count == b->segment_count;
+    for (int i = 0; same && i < a->segment_count; i++)
+        same = a->segments[i].m_first == b->segments[i].m_first && a->segments[i].m_last == b->segments[i].m_last &&
+               strcmp(a->segments[i].backend, b->segments[i].backend) == 0 &&
+               strcmp(a->segments[i].config, b->segments[i].config) == 0;
+    return same;
+}
+
+/* The first backend among an entry's choices that was not here to race: a callable, or a plug-in; "" where all were. */
+static const char *absent_backend(const struct session *session, const struct fp8r_entry *entry)
+{
+    for (int i = 0; i < entry->segment_count; i++) {
+        bool is_here = false;
+        for (size_t j = 0; j < fp8r_context_backend_count(session->context) && !is_here; j++) {
+            fp8r_backend_info info = {.struct_size = sizeof info};
+            is_here = fp8r_context_backend(session->context, j, &info) == FP8R_OK &&
+                      strcmp(info.name, entry->segments[i].backend) == 0;
+        }
+        if (!is_here)
+            return entry->segments[i].backend;
+    }
+    return "";
+}
+
+/* A line for each family whose entry in the file is not what these samples say, or names a backend that did not race. */
+static void note_replaced(const struct session *session, const struct fp8r_table *table)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        int family = family_of(session, &table->entries[i]);
+        const struct fp8r_entry *found = fp8r_table_find(&session->update.found.table, &table->entries[i].key);
+        char line[4 * FP8R_MACHINE_PATH_BYTES];
+        if (family < 0 || !found || found->is_quick || is_same_choice(found, &table->entries[i]))
+            continue;
+        const char *text = session->families->items[family].text, *absent = absent_backend(session, found);
+        if (!is_to_replace(session, &table->entries[i]))
+            snprintf(line, sizeof line, "%s: nothing was measured now, and the routes that the file holds stay; those of the "
+                                        "samples: fp8route table build %s --into %s", text, session->folder, session->out);
+        else if (*absent)
+            snprintf(line, sizeof line, "%s: its routes went to %s, which did not race here, and are replaced; to have them back: "
+                                        "fp8route table build SAMPLES --into %s, with the samples of their tune (a Python tune "
+                                        "keeps them in %s/callables)", text, absent, session->out, session->folder);
+        else
+            continue;
+        fp8r_progress_note(line);
+    }
+}
+
 static int update_routes(struct session *session, struct fp8r_route_file *file, struct fp8r_tool_error *error)
 {
     struct fp8r_table rest;
+    note_replaced(session, &file->table);
     int code = split(session, &file->table, &rest) ? fp8r_route_update_write(&session->update, file, &rest, error)
                                                    : fp8r_tool_error_memory(error, "the routes");
     fp8r_table_fini(&rest);
@@ -230,6 +289,9 @@ int fp8r_tune_full(const struct tune_arguments *arguments, fp8r_context *context
                                        .progress = show_progress,
                                        .note = show_note}};
     int code = fp8r_time_limit_parse("budget", arguments->budget, &session.full.budget_seconds, error);
+    session.full.is_measured = calloc(families->count + 1, sizeof *session.full.is_measured);
+    if (code == FP8R_EXIT_GOOD && !session.full.is_measured)
+        code = fp8r_tool_error_memory(error, "the families");
     if (code == FP8R_EXIT_GOOD)
         code = parse_shard(arguments->shard, &session.full.shard, &session.full.shards, error);
     if (code == FP8R_EXIT_GOOD)
@@ -239,5 +301,6 @@ int fp8r_tune_full(const struct tune_arguments *arguments, fp8r_context *context
     if (code == FP8R_EXIT_GOOD)
         code = measure(&session, error);
     fp8r_route_update_close(&session.update);
+    free(session.full.is_measured);
     return code;
 }

@@ -275,7 +275,9 @@ int full_tune(struct full *full, const struct fp8r_tune_families *families, stru
     for (size_t i = 0; i < count; i++)
         full->problems += shard_of && shard_of[i] == full->shard;
     for (size_t i = 0; i < families->count && code == FP8R_EXIT_GOOD; i++) {
+        int64_t timed_before_ns = full->timed_ns;
         code = tune_family(full, &families->items[i], shard_of + at, error);
+        full->is_measured[i] = full->timed_ns > timed_before_ns;
         at += families->items[i].m_count;
     }
     full->noisy = count_noisy(full->record);

@@ -26,6 +26,7 @@ struct full {
     size_t noisy;   /* of all that the record holds of this machine */
     size_t waiting; /* borders that need other shards' results first */
     bool is_wrong;  /* some result was wrong */
+    bool *is_measured; /* of each family: did this call time anything of it? the caller's, zeroed */
     size_t finished;    /* problems of the grids of families that are through */
     double share_found; /* of all work, what the record held when this call showed its first progress; below 0 before */
     struct fp8r_rotation rotation;
