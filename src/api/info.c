@@ -58,6 +58,8 @@ fp8r_status fp8r_context_backend(const fp8r_context *context, size_t index, fp8r
     return FP8R_OK;
 }
 
+enum { PATH_BYTES = 4096 };
+
 fp8r_status fp8r_context_user_route_file(const fp8r_context *context, char *path, size_t size)
 {
     struct fp8r_identity identity;
@@ -68,9 +70,11 @@ fp8r_status fp8r_context_user_route_file(const fp8r_context *context, char *path
         return fp8r_fail(FP8R_ERROR_NOT_FOUND, "there is no place for the user's routes: neither XDG_CACHE_HOME nor, where it "
                                                "is not set, HOME is an absolute path");
     fp8r_identity_init(&context->device, &context->registry, &identity);
-    return fp8r_routes_user_path(&context->environment, &identity, path, size)
-               ? FP8R_OK
-               : fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "size is %zu: the path is longer", size);
+    char whole[PATH_BYTES];
+    if (!fp8r_routes_user_path(&context->environment, &identity, whole, sizeof whole) || strlen(whole) >= size)
+        return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "size is %zu: the path is longer", size);
+    memcpy(path, whole, strlen(whole) + 1);
+    return FP8R_OK;
 }
 
 const char *fp8r_context_route_file(const fp8r_context *context, size_t index)

@@ -87,6 +87,15 @@ def test_a_trace_that_cannot_be(tmp_path):
             fp8route.read_trace(file)
 
 
+def test_a_path_that_is_longer_leaves_the_room_as_it_was():
+    import ctypes
+    from fp8route import _context, _library
+    for size in (0, 1, 3, 20):
+        room = ctypes.create_string_buffer(b"?" * 32)
+        assert _library.context_user_route_file(_context.context("cpu"), room, size) != 0
+        assert room.value == b"?" * 32
+
+
 def test_a_place_that_is_no_text(tmp_path):
     """Bytes that are no UTF-8 are a path all the same."""
     environment = dict(os.environ, PYTHONPATH=str(PYTHON), XDG_CACHE_HOME=os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
