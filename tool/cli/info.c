@@ -190,7 +190,7 @@ static void print_routes(const struct facts *facts)
     for (size_t i = 0; fp8r_context_route_file(facts->context, i); i++)
         printf("  in use: %s\n", fp8r_context_route_file(facts->context, i));
     if (!fp8r_context_route_file(facts->context, 0))
-        printf("  none in use: fp8route tune --quick measures some\n");
+        printf("  none in use: fp8route tune --quick --family NxK measures some\n");
     printf("  the user's file: %s%s\n", *facts->user_file ? "" : "none, ",
            *facts->user_file ? facts->user_file : fp8r_machine_why_no_path());
     if (*facts->unused)

@@ -15,6 +15,8 @@ void fp8r_progress_show(struct fp8r_progress_line *line, const char *what, doubl
     int64_t now = fp8r_clock_ns();
     char left[48] = "";
     int percent = (int)(100 * fmin(fmax(share, 0), 1));
+    if (percent < line->percent) percent = line->percent; /* what is measured again does not undo the rest */
+    line->percent = percent;
     if (left_seconds > 0) snprintf(left, sizeof left, "  about %.0f s left", ceil(left_seconds));
     if (fp8r_is_terminal(stderr)) {
         fprintf(stderr, "\r\033[K%3d %%  %s%s", percent, what, left);

@@ -7,6 +7,7 @@
 
 struct fp8r_progress_line {
     int64_t last_ns; /* when the last plain line was printed; 0 = never */
+    int percent;     /* as shown: it never goes back */
 };
 
 /* share: 0 to 1; left_seconds: about, 0 or less where nothing is known of it. */
