@@ -12,6 +12,7 @@
 #include "cli/session.h"
 #include "cli/share.h"
 #include "cli/time_limit.h"
+#include "plural.h"
 #include "tool_status.h"
 #include "tune/entrants.h"
 #include "tune/gate.h"
@@ -196,8 +197,8 @@ static int say_nothing(const struct work *work, struct fp8r_tool_error *error)
         return fp8r_tool_error_set(error, FP8R_EXIT_UNMEASURED, "nothing was measured: %.200s has no routes",
                                    work->setting.path);
     return fp8r_tool_error_set(error, FP8R_EXIT_UNMEASURED,
-                               "nothing was measured: shard %d of %d has no family, %zu are dealt out; the others "
-                               "decide", wanted->shard, wanted->shards, families);
+                               "nothing was measured: shard %d of %d has no family, %zu %s dealt out; the others "
+                               "decide", wanted->shard, wanted->shards, families, fp8r_plural(families, "is", "are"));
 }
 
 static int say_routes(const struct work *work, const struct gate_routes *routes, bool is_wrong,
@@ -211,13 +212,15 @@ static int say_routes(const struct work *work, const struct gate_routes *routes,
     if (code == FP8R_EXIT_INCONCLUSIVE)
         return fp8r_tool_error_set(
             error, code,
-            "inconclusive: the noise leaves %zu routes open; a quieter machine or a wider "
-            "--margin decides them",
-            counts[GATE_INCONCLUSIVE]);
+            "inconclusive: the noise leaves %zu route%s open; a quieter machine or a wider "
+            "--margin decides %s",
+            counts[GATE_INCONCLUSIVE], fp8r_s(counts[GATE_INCONCLUSIVE]),
+            fp8r_plural(counts[GATE_INCONCLUSIVE], "it", "them"));
     if (code == FP8R_EXIT_UNMEASURED)
         return fp8r_tool_error_set(
-            error, code, "%zu routes of %.200s could not be measured here, %zu were left by the budget",
-            counts[GATE_UNMEASURED], work->setting.path, counts[GATE_LEFT]);
+            error, code, "%zu route%s of %.200s could not be measured here, %zu %s left by the budget",
+            counts[GATE_UNMEASURED], fp8r_s(counts[GATE_UNMEASURED]), work->setting.path, counts[GATE_LEFT],
+            fp8r_plural(counts[GATE_LEFT], "was", "were"));
     return code;
 }
 
@@ -330,7 +333,7 @@ static int run(const void *words, struct fp8r_tool_error *error)
 }
 
 static const struct fp8r_option options[] = {
-    {"budget", "TIME", "begin no measurement that would end behind it: 90s, 5m, 2h", FP8R_OPTION_TEXT,
+    {"budget", "TIME", "begin no measurement that would end behind it: 90s, 5m, 2h, or so many seconds", FP8R_OPTION_TEXT,
      offsetof(struct gate_arguments, budget), 0},
     {"share", "SHARE", "measure only this share of the routes: stale ones first, then at random",
      FP8R_OPTION_TEXT, offsetof(struct gate_arguments, share), 0},

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "cli/text_table.h"
+#include "plural.h"
 
 void fp8r_gate_count(const struct gate_routes *routes, size_t counts[GATE_VERDICTS])
 {
@@ -23,6 +24,20 @@ static const char *role_of(const struct gate_comparison *comparison)
 static double percent(double ratio)
 {
     return 100 * (ratio - 1);
+}
+
+/* What the tune made of it: a tie was left open, and its default kept. */
+static const char *stored_name(const struct gate_route *route)
+{
+    return route->segment->is_clear ? "clear" : "tie";
+}
+
+static size_t count_lost_ties(const struct gate_routes *routes)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < routes->count; i++)
+        count += routes->items[i].verdict == GATE_REGRESSION && !routes->items[i].segment->is_clear;
+    return count;
 }
 
 /* ---- Text ---- */
@@ -55,6 +70,7 @@ static void add_route(struct fp8r_text_table *table, const struct gate_route *ro
         for (int i = 0; i < 5; i++)
             fp8r_text_table_add(table, FP8R_STYLE_DIM, "-");
     }
+    fp8r_text_table_add(table, FP8R_STYLE_NONE, "%s", stored_name(route));
 }
 
 static void print_reasons(const struct gate_routes *routes)
@@ -70,7 +86,7 @@ int fp8r_gate_print_text(const struct fp8r_gate_setting *setting, const struct g
                          struct fp8r_tool_error *error)
 {
     static const char *const headings[] = {"family",  "M",          "route",     "verdict", ">at M",
-                                           "against", ">slower by", ">interval", ">pairs"};
+                                           "against", ">slower by", ">interval", ">pairs", "in the file"};
     struct fp8r_text_table table;
     size_t counts[GATE_VERDICTS];
     fp8r_gate_count(routes, counts);
@@ -81,12 +97,16 @@ int fp8r_gate_print_text(const struct fp8r_gate_setting *setting, const struct g
     if (code != FP8R_EXIT_GOOD) return code;
     printf("\n");
     print_reasons(routes);
-    printf("%zu of %zu routes of %s: %zu fine, %zu regressions, %zu inconclusive, %zu that cannot run here, "
+    printf("%zu of %zu route%s of %s: %zu fine, %zu regression%s, %zu inconclusive, %zu that cannot run here, "
            "%zu left by the "
            "budget; margin %.3g %%, seed %llu\n",
-           routes->count, routes->all, setting->path, counts[GATE_FINE], counts[GATE_REGRESSION],
-           counts[GATE_INCONCLUSIVE], counts[GATE_UNMEASURED], counts[GATE_LEFT], 100 * setting->margin,
-           (unsigned long long)setting->seed);
+           routes->count, routes->all, fp8r_s(routes->all), setting->path, counts[GATE_FINE], counts[GATE_REGRESSION],
+           fp8r_s(counts[GATE_REGRESSION]), counts[GATE_INCONCLUSIVE], counts[GATE_UNMEASURED], counts[GATE_LEFT],
+           100 * setting->margin, (unsigned long long)setting->seed);
+    size_t ties = count_lost_ties(routes);
+    if (ties > 0)
+        printf("%zu of the regressions %s in the file, where the noise of the tune left the default: tune %s anew\n", ties,
+               fp8r_plural(ties, "is a tie", "are ties"), fp8r_plural(ties, "that family", "those families"));
     return FP8R_EXIT_GOOD;
 }
 
@@ -126,6 +146,7 @@ static void set_route(struct fp8r_output *output, json_t *object, const struct g
     fp8r_output_set(output, object, "m_last", json_integer(route->segment->m_last));
     fp8r_output_set_text(output, object, "chosen", route->label);
     fp8r_output_set(output, object, "stale", json_boolean(route->is_stale));
+    fp8r_output_set_text(output, object, "in_file", stored_name(route));
     fp8r_output_set_text(output, object, "verdict", gate_verdict_name(route->verdict));
     fp8r_output_set_text(output, object, "why", route->why[0] ? route->why : NULL);
     json_t *points = fp8r_output_add_array(output, object, "points");
@@ -176,11 +197,12 @@ static void print_row(const struct gate_route *route, FILE *stream)
             (long long)route->segment->m_first, (long long)route->segment->m_last, route->label,
             route->is_stale ? " (stale)" : "");
     if (worst)
-        fprintf(stream, "`%s`, %s, at M=%lld | %+.1f %% | %+.1f..%+.1f %% | %d |\n", worst->label,
+        fprintf(stream, "`%s`, %s, at M=%lld | %+.1f %% | %+.1f..%+.1f %% | %d | ", worst->label,
                 role_of(worst), (long long)at->m, percent(worst->result.ratio), percent(worst->result.low),
                 percent(worst->result.high), worst->result.pairs);
     else
-        fprintf(stream, "%s | | | |\n", route->why[0] ? route->why : "nobody else");
+        fprintf(stream, "%s | | | | ", route->why[0] ? route->why : "nobody else");
+    fprintf(stream, "%s |\n", stored_name(route));
 }
 
 void fp8r_gate_print_markdown(const struct fp8r_gate_setting *setting, const struct gate_routes *routes,
@@ -190,13 +212,13 @@ void fp8r_gate_print_markdown(const struct fp8r_gate_setting *setting, const str
     fp8r_gate_count(routes, counts);
     fprintf(stream, "### fp8route gate: %s\n\n", headline(counts));
     fprintf(stream,
-            "%zu of %zu routes of `%s` (%zu stale), measured anew on `%s`: %zu fine, %zu regressions, %zu "
+            "%zu of %zu route%s of `%s` (%zu stale), measured anew on `%s`: %zu fine, %zu regression%s, %zu "
             "inconclusive, %zu that cannot run here, %zu left by the budget. Margin %.3g %%, seed %llu.\n\n",
-            routes->count, routes->all, setting->path, routes->stale, setting->machine, counts[GATE_FINE],
-            counts[GATE_REGRESSION], counts[GATE_INCONCLUSIVE], counts[GATE_UNMEASURED], counts[GATE_LEFT],
+            routes->count, routes->all, fp8r_s(routes->all), setting->path, routes->stale, setting->machine,
+            counts[GATE_FINE], counts[GATE_REGRESSION], fp8r_s(counts[GATE_REGRESSION]), counts[GATE_INCONCLUSIVE], counts[GATE_UNMEASURED], counts[GATE_LEFT],
             100 * setting->margin, (unsigned long long)setting->seed);
-    fprintf(stream, "| verdict | family | M | route | against | slower by | interval | pairs |\n"
-                    "|---|---|---|---|---|--:|--:|--:|\n");
+    fprintf(stream, "| verdict | family | M | route | against | slower by | interval | pairs | in the file |\n"
+                    "|---|---|---|---|---|--:|--:|--:|---|\n");
     for (size_t i = 0; i < routes->count; i++)
         if (routes->items[i].verdict != GATE_LEFT) print_row(&routes->items[i], stream);
 }

@@ -46,7 +46,8 @@ static bool judge(const struct fp8r_segment *segment, const fp8r_backend_info *i
 {
     if (!info) {
         *kind = FP8R_FINDING_BACKEND;
-        snprintf(sentence, size, "there is no backend %s here: fp8route info lists them", segment->backend);
+        snprintf(sentence, size, "there is no backend %s here: fp8route info lists them; one that Python or another program registers is there only "
+                 "in that program", segment->backend);
     } else if (info->is_built && !has_config(info, segment->config)) {
         *kind = FP8R_FINDING_CONFIG;
         snprintf(sentence, size, "backend %s has no configuration %s: fp8route info lists them", segment->backend,
