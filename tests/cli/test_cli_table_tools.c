@@ -91,6 +91,24 @@ static void build_makes_routes(void **state)
     free(text);
 }
 
+/* What comes from the samples is told from what the file holds. */
+static void build_says_what_it_adds(void **state)
+{
+    (void)state;
+    const char *samples = write_samples("a.jsonl", "a", 2, 1), *routes = scratch_path("added.routes");
+    assert_int_equal(TABLE("build", samples, "--out", routes), 0);
+    char *text = content_of(routes), *family = strstr(text, "entry Mx256x128");
+    assert_non_null(family);
+    memcpy(family, "entry Mx256x192", 15);
+    FILE *file = fopen(routes, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    free(text);
+    assert_int_equal(TABLE("build", samples, "--into", routes), 0);
+    expect_in(out, "added.routes: 1 family, 2 segments added, 2 families in the file now; from 600 samples of 2 cases in 1 run\n");
+}
+
 static void build_never_pools_machines(void **state)
 {
     (void)state;
@@ -240,6 +258,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(build_makes_routes),           cmocka_unit_test(build_never_pools_machines),
+        cmocka_unit_test(build_says_what_it_adds),
         cmocka_unit_test(diff_judges_by_its_exit_code), cmocka_unit_test(diff_names_another_machine),
         cmocka_unit_test(merge_takes_any_order),
         cmocka_unit_test(export_writes_source),         cmocka_unit_test(bad_calls_are_refused),

@@ -65,6 +65,13 @@ for family in Mx16x16 Mx16x32 Mx16x48; do
     grep -q "^entry $family\$" "$work/other.routes" || fail "samples of $family were not used"
 done
 
+# how many problems are too noisy is said of the families asked for, not of all that the folder holds
+mkdir "$work/loud"
+sed 's/"noisy":false/"noisy":true/' "$work/samples/all.jsonl" >"$work/loud/all.jsonl"
+[ "$(grep -c '"noisy":true' "$work/loud/all.jsonl")" -ge 3 ] || fail "the folder is not one of three noisy problems"
+expect 0 tune --family 16x48 --m 1 --warm --samples "$work/loud" --out "$work/loud.routes"
+says "of these families' problems 1 too noisy, kept at the default"
+
 # the same command again measures nothing: what the file has of its family by now stays, and how to undo that is said; once
 # something is measured it is replaced, and that its backend did not race is said
 sed '/^entry Mx16x48$/,/^$/s/ m=[0-9.]* .*backend=[^ ]* config=[^ ]*/ m=3..3 backend=mine config=call/' "$file" >"$work/before"

@@ -225,7 +225,7 @@ static const struct fp8r_option options[] = {
     {"warm", NULL, "time operands that stay in the caches; they rotate out of them unless given",
      FP8R_OPTION_FLAG, FIELD(is_warm), 0},
     {"margin", "SHARE", "a loss of less does not count; 2% unless given", FP8R_OPTION_TEXT, FIELD(margin), 0},
-    {"budget", "TIME", "begin no problem after so long: 90s, 10m, 2h", FP8R_OPTION_TEXT, FIELD(budget), 0}};
+    {"budget", "TIME", "begin no problem after so long: 90s, 10m, 2h, or so many seconds", FP8R_OPTION_TEXT, FIELD(budget), 0}};
 
 const struct fp8r_verb fp8r_verb_audit = {
     .name = "audit",

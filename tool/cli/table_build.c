@@ -46,13 +46,17 @@ static int print_json(const struct build *build, const char *out, struct fp8r_to
 }
 
 /* Beside the route file itself: on standard error where that goes to standard output. */
-static void print_text(const struct build *build, const char *out)
+static void print_text(const struct build *build, const char *out, bool is_added)
 {
     const struct fp8r_build_summary *it = &build->summary;
     FILE *stream = out ? stdout : stderr;
-    fprintf(stream, "%s: %zu famil%s, %zu segment%s; from %zu sample%s of %zu case%s in %d run%s\n",
+    char now[64] = "";
+    if (is_added) /* the routes are those of the whole file by now */
+        snprintf(now, sizeof now, " added, %zu famil%s in the file now", build->routes.table.count,
+                 fp8r_plural(build->routes.table.count, "y", "ies"));
+    fprintf(stream, "%s: %zu famil%s, %zu segment%s%s; from %zu sample%s of %zu case%s in %d run%s\n",
             out ? out : "fp8route table", it->families, fp8r_plural(it->families, "y", "ies"), it->segments,
-            fp8r_s(it->segments), it->samples, fp8r_s(it->samples), it->cases, fp8r_s(it->cases), it->runs,
+            fp8r_s(it->segments), now, it->samples, fp8r_s(it->samples), it->cases, fp8r_s(it->cases), it->runs,
             fp8r_s((size_t)it->runs));
     if (it->noisy > 0)
         fprintf(stream, "%zu case%s too noisy to say: the default stays\n", it->noisy, fp8r_plural(it->noisy, " is", "s are"));
@@ -100,7 +104,7 @@ int fp8r_table_run_build(const struct fp8r_table_arguments *arguments, const cha
     if (code == FP8R_EXIT_GOOD && arguments->common.json)
         code = print_json(&build, out, error);
     else if (code == FP8R_EXIT_GOOD)
-        print_text(&build, out);
+        print_text(&build, out, arguments->into != NULL);
     fp8r_route_update_close(&build.update);
     fp8r_route_file_fini(&build.routes);
     samples_fini(&build.samples);

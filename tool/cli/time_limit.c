@@ -17,7 +17,7 @@ int fp8r_time_limit_parse(const char *option, const char *text, double *seconds,
                                                    : 0;
     *seconds = number * unit;
     if (end == text || !(*seconds > 0) || *seconds > 1e9)
-        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "--%s %.40s: a time like 90s, 10m or 2h is wanted",
+        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "--%s %.40s: a time like 90s, 10m or 2h, or a number of seconds, is wanted",
                                    option, text);
     return FP8R_EXIT_GOOD;
 }

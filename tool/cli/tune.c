@@ -148,7 +148,7 @@ static int print_text(const struct tune *tune, struct fp8r_tool_error *error)
         free(segments);
     }
     int code = fp8r_text_table_print(&table, stdout, error);
-    if (code == FP8R_EXIT_GOOD) printf("\nwritten to %s\n", tune->routes.update.path);
+    if (code == FP8R_EXIT_GOOD) printf("\nroutes: %s\n", tune->routes.update.path);
     return code;
 }
 
@@ -258,7 +258,7 @@ static const struct fp8r_option options[] = {
      "the folder of raw samples, which the same command goes on with; beside the user's route file unless "
      "given (full protocol)",
      FP8R_OPTION_TEXT, offsetof(struct tune_arguments, samples), 0},
-    {"budget", "TIME", "begin no problem after so long: 90s, 10m, 2h (full protocol)", FP8R_OPTION_TEXT,
+    {"budget", "TIME", "begin no problem after so long: 90s, 10m, 2h, or so many seconds (full protocol)", FP8R_OPTION_TEXT,
      offsetof(struct tune_arguments, budget), 0},
     {"shard", "I/N|auto", "measure this share of the problems, 1/N to N/N; auto: as the scheduler says (full protocol)",
      FP8R_OPTION_TEXT, offsetof(struct tune_arguments, shard), 0},

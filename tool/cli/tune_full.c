@@ -138,7 +138,8 @@ static int print_routes(const struct session *session, const struct fp8r_route_f
 static void print_rest(const struct session *session)
 {
     const struct full *full = &session->full;
-    printf("\n%zu problem%s measured now in %.1f s, %.1f s of them timed work; %zu noisy, kept at the default\n", full->measured,
+    printf("\n%zu problem%s measured now in %.1f s, %.1f s of them timed work; of these families' problems %zu too noisy, kept at "
+           "the default\n", full->measured,
            fp8r_s(full->measured), full->seconds, (double)full->timed_ns / 1e9, full->noisy);
     printf("routes: %s\nsamples: %s\n", session->out, session->folder);
     if (full->left > 0)

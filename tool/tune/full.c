@@ -220,21 +220,23 @@ static int tune_family(struct full *full, const struct fp8r_tune_family *family,
     return code;
 }
 
-/* Of the record's cases on this machine, those whose times never held still, whoever measured them. */
-static size_t count_noisy(const struct record *record)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < record->samples.case_count; i++)
-        count += record->samples.cases[i].machine == record->machine && record->samples.cases[i].is_noisy;
-    return count;
-}
-
 static bool is_asked_for(const struct fp8r_tune_families *families, const struct fp8r_key *key)
 {
     for (size_t i = 0; i < families->count; i++)
         if (fp8r_key_equal(&families->items[i].key, key))
             return true;
     return false;
+}
+
+/* Of the record's cases on this machine, those of these families whose times never held still, whoever measured them. */
+static size_t count_noisy(const struct record *record, const struct fp8r_tune_families *families)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < record->samples.case_count; i++) {
+        const struct sample_case *it = &record->samples.cases[i];
+        count += it->machine == record->machine && it->is_noisy && is_asked_for(families, &it->key);
+    }
+    return count;
 }
 
 /* What was finished with other code than today's is neither done nor to be mixed with new times. Asked of all families before
@@ -280,7 +282,7 @@ int full_tune(struct full *full, const struct fp8r_tune_families *families, stru
         full->is_measured[i] = full->timed_ns > timed_before_ns;
         at += families->items[i].m_count;
     }
-    full->noisy = count_noisy(full->record);
+    full->noisy = count_noisy(full->record, families);
     full->seconds = (double)(fp8r_clock_ns() - full->start_ns) / 1e9;
     fp8r_rotation_fini(&full->rotation);
     free(shard_of);
