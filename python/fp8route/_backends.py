@@ -132,14 +132,15 @@ class _Registered:
     def _run(self, _, services, state, problem, config, pointers, workspace, workspace_bytes, stream):
         depth = getattr(self.here, "depth", 0)
         try:
-            self.here.depth = depth + 1
+            self.here.depth, self.here.raised = depth + 1, ""
             if depth == _NESTED_MOST:  # before the interpreter's own limit, which C would not hear of
                 raise RecursionError(f"{self.name} asks for products that come back to it")
             from . import _pointers
             device = ("cpu",) if state == 1 else ("cuda", state - 2)
             _pointers.call(self.function, device, problem.contents, pointers.contents, stream)
             return L.OK
-        except BaseException:  # KeyboardInterrupt, too: it must not pass for a success
+        except BaseException as error:  # KeyboardInterrupt, too: it must not pass for a success
+            self.here.raised = f"{type(error).__name__}: {error}"
             print(f"fp8route: backend {self.name} raised:", file=sys.stderr)
             traceback.print_exc()
             return L.DEVICE
@@ -206,3 +207,9 @@ def _set(backends):
 
 def registered():
     return list(_registered)
+
+
+def raised(name):
+    """What the callable of that name raised when this thread last ran it; "" where it did not, or there is none."""
+    found = _registered.get(name)
+    return getattr(found.here, "raised", "") if found else ""

@@ -9,7 +9,7 @@ import time
 
 import torch
 
-from . import _context, _pointers
+from . import _backends, _context, _pointers
 from . import _library as L
 
 _OPERANDS = ("a", "b", "out", "scale_a", "scale_b", "bias")
@@ -55,6 +55,7 @@ class Race:
 
     def __init__(self, problem, names, device, cold, is_graph, seed):
         self.matmul, self.device, self.is_graph = _describe(problem), torch.device(device), is_graph
+        self.names = list(names)
         self.plans = [_plan(self.matmul, name, device) for name in names]
         self.workspaces = [self._memory(torch.uint8, max(1, L.plan_workspace(plan))) for plan in self.plans]
         generator = torch.Generator().manual_seed(seed)
@@ -137,7 +138,8 @@ class Race:
         try:
             self._run(number, self.pointers[0])
         except L.Error as error:
-            return str(error)
+            raised = _backends.raised(self.names[number].partition(":")[0])
+            return f"it raised {raised}" if raised else str(error)
         if self.is_graph:
             torch.cuda.synchronize(self.device)
         bound = size * 2.0 ** -9 + exact.abs() * _HALF_ULP[self.matmul.out.dtype] + 1e-6

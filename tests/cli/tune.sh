@@ -79,6 +79,11 @@ FP8ROUTE_BACKEND=reference expect 0 tune --quick --family 64x64 --m 1 --out "$wo
 complains 'FP8ROUTE_BACKEND: not looked at while tuning'
 grep -q 'backend=reference' "$work/forced.routes" && fail "the forced backend was taken"
 
+# where the letter M was put in, what was written is quoted
+refuses 2 'family "Mx512": expected a whole number N' tune --quick --family Mx512 --m 1
+refuses 2 'family "2x80:no": expected one of bf16' tune --quick --family 2x80:no --m 1
+refuses 2 'problem "16x512x64", position 1: expected the letter M' tune --quick --family 16x512x64 --m 1
+
 # without some backends it would misroute later processes: such routes are kept apart, and so are the full protocol's samples
 XDG_CACHE_HOME=$work/untouched FP8ROUTE_DENY=cpu refuses 2 "FP8ROUTE_DENY is set.*: unset it, or name --out FILE$" tune --quick --family 64x64 --m 1
 XDG_CACHE_HOME=$work/untouched FP8ROUTE_DENY=cpu refuses 2 'or name --out FILE and --samples DIR$' tune --family 64x64 --m 1 --out "$work/denied.routes"

@@ -131,7 +131,8 @@ def test_every_tune_keeps_what_others_wrote(tool, clean, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("families, wrong, what", [
-    (["16x16", "16"], {}, 'problem "1x16"'), ([], {}, "families is empty"), ("16x16", {"rounds": 0}, "rounds is 0"),
+    (["16x16", "16"], {}, 'family "16": expected NxK or [B*]MxNxK'), ("16x512x64", {}, 'family "16x512x64": expected NxK'),
+    ("Mx512", {}, 'family "Mx512": expected a whole number N'), ("2x8:no", {}, 'family "2x8:no": expected one of'), ([], {}, "families is empty"), ("16x16", {"rounds": 0}, "rounds is 0"),
     ("16x16", {"pairs": -1}, "pairs is -1"), ("16x16", {"seed": "x"}, "seed is 'x'"), ("16x16", {"seed": -1}, "seed is -1"),
     ("16x16", {"budget": "10m"}, "budget is '10m': with registered callables"), ("16x16", {"m": None}, "m is None"),
     ("16x16", {"m": True}, "m is True")])
@@ -155,7 +156,67 @@ def test_what_cannot_be_added_to_is_refused_first(tool, clean, tmp_path, change,
     with pytest.raises(RuntimeError, match=f"{why}.*; move it away, or name another file"):
         fp8route.tune("16x32", m=1, out=out, samples=tmp_path / "samples", cold=False)
     assert not calls and out.read_text() == before
-    assert not list((tmp_path / "samples").glob("callables/*"))
+    assert not (tmp_path / "samples" / "callables").exists()
+
+
+@pytest.mark.parametrize("families, kind, what", [
+    ([], ValueError, "families is empty"), (5, TypeError, "families is 5: it must be text"), ([5], TypeError, "families is [5]"),
+    ("16x512x64", fp8route.Error, 'problem "16x512x64", position 1: expected the letter M'),
+    ("Mx512", fp8route.Error, 'family "Mx512": expected a whole number N'), ("2x8:no", fp8route.Error, 'family "2x8:no": expected')])
+def test_families_are_quoted_as_they_were_given(tool, tmp_path, families, kind, what):
+    """By the program, too."""
+    with pytest.raises(kind, match=re.escape(what)) as caught:
+        fp8route.tune(families, m=1, out=tmp_path / "mine.routes", samples=tmp_path / "samples")
+    assert kind is not fp8route.Error or caught.value.status == "FP8R_ERROR_INVALID_ARGUMENT"
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("has_callable", [False, True])
+def test_what_is_denied_stays_out_of_the_user_s_own_file(tool, clean, tmp_path, monkeypatch, has_callable):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("FP8ROUTE_DENY", "blas")
+    if has_callable:
+        fp8route.register_backend("mine", fast)
+    for apart in ({}, {"out": tmp_path / "mine.routes"}, {"samples": tmp_path / "samples"}):
+        with pytest.raises(fp8route.Error, match="FP8ROUTE_DENY is set.*: unset it, or name out and samples"):
+            fp8route.tune("16x24", m=1, **apart)
+    assert not list(tmp_path.iterdir())
+
+
+def failing(*operands):
+    raise LookupError("no such kernel")
+
+
+def test_a_wrong_callable_is_named_once(tool, clean, tmp_path):
+    for name, function in (("wrong", wrong), ("failing", failing)):
+        fp8route.register_backend(name, function)
+    with pytest.warns(UserWarning) as seen:
+        tuned = fp8route.tune("16x24", m=(1, 2), out=tmp_path / "mine.routes", samples=tmp_path / "samples", cold=False, rounds=3,
+                              pairs=5)
+    texts = sorted(str(each.message) for each in seen)
+    assert texts == ["failing:call is left out of 1x16x24: it raised LookupError: no such kernel",
+                     f"wrong:call is left out of 1x16x24: {tuned.wrong['1x16x24']['wrong:call']}"]
+    assert set(tuned.wrong) == {"1x16x24", "2x16x24"} and "wrong in" in texts[1] and seen[0].filename == __file__
+    assert all(set(left_out) == {"wrong:call", "failing:call"} for left_out in tuned.wrong.values())
+
+
+def test_a_default_that_raises_is_said_to(tool, clean, tmp_path):
+    fp8route.register_backend("failing", failing, priority=1000)
+    with pytest.raises(fp8route.Error, match="1x16x24: the default, failing:call, cannot be .*: it raised LookupError: no such kernel"):
+        fp8route.tune("16x24", m=1, out=tmp_path / "mine.routes", samples=tmp_path / "samples", cold=False)
+
+
+def test_the_program_s_notes_are_heard(tool, clean, tmp_path):
+    """That it kept what a callable won, and that it replaced it."""
+    few = {"out": tmp_path / "mine.routes", "samples": tmp_path / "samples", "cold": False}
+    fp8route.tune("16x24", m=1, **few)
+    kept = re.sub(r"m=1..1 .*backend=\S+ config=\S+", "m=3..3 backend=mine config=call", few["out"].read_text())
+    few["out"].write_text(kept)
+    with pytest.warns(UserWarning, match="^Mx16x24: nothing was measured now, and the routes that the file holds stay"):
+        fp8route.tune("16x24", m=1, **few)
+    assert few["out"].read_text() == kept
+    with pytest.warns(UserWarning, match="^Mx16x24: its routes went to mine, which did not race here, and are replaced"):
+        fp8route.tune("16x24", m=(1, 2), **few)
 
 
 def test_the_default_is_what_an_untuned_library_takes(tool, clean, tmp_path, monkeypatch):

@@ -80,6 +80,17 @@ static bool complete(const char *text, char *completed, size_t size)
     return length > 0 && (size_t)length < size;
 }
 
+/* Where a letter was put in, the error quotes what was written, and no position in what was not. */
+static int refuse_as_written(const char *text, int code, struct fp8r_tool_error *error)
+{
+    char why[sizeof error->text];
+    const char *position = strstr(error->text, "\", position "), *end = position ? strstr(position, ": ") : NULL;
+    if (!end)
+        return code;
+    snprintf(why, sizeof why, "%s", end + 2);
+    return fp8r_tool_error_set(error, code, "family \"%.80s\": %s", text, why);
+}
+
 int fp8r_families_add(struct fp8r_tune_families *families, const char *text, struct fp8r_tool_error *error)
 {
     char completed[FP8R_TEXT_BYTES];
@@ -88,7 +99,8 @@ int fp8r_families_add(struct fp8r_tune_families *families, const char *text, str
     if (!complete(text, completed, sizeof completed))
         return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "the family \"%.40s...\" is too long", text);
     int code = fp8r_tool_status(error, fp8r_family_parse(completed, families->mode, &key));
-    if (code != FP8R_EXIT_GOOD) return code;
+    if (code != FP8R_EXIT_GOOD)
+        return strcmp(completed, text) != 0 ? refuse_as_written(text, code, error) : code;
     if (key.batch == 0 || key.n == 0 || key.k == 0)
         return fp8r_tool_error_set(error, FP8R_EXIT_USAGE,
                                    "the family %.60s multiplies nothing: sizes must be at least 1", text);
