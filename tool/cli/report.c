@@ -120,7 +120,7 @@ const struct fp8r_verb fp8r_verb_report = {
     .summary = "draw what was measured, on one HTML page",
     .words = "SAMPLES...",
     .description =
-        "Reads sample files, or folders of them, and writes one page that needs neither network nor script: the machine and "
+        "Reads sample files, or folders of them (not the folders below, as callables/ of Python tunes), and writes one page that needs neither network nor script: the machine and "
         "the protocol, a heat map of the gain over the default by family and M with the borders of the routes, a curve a "
         "family of time against M for every backend with intervals and the machine's limits, the routes, and what stayed "
         "open. All numbers are made from the samples when the page is.",

@@ -136,7 +136,8 @@ const struct fp8r_verb fp8r_verb_table = {
     .summary = "make, show, check, compare, merge or export route files",
     .words = "build|show|check|diff|merge|export FILE...",
     .description =
-        "build makes a route file from the samples that tuners kept: files, or folders of *.jsonl. The same samples give "
+        "build makes a route file from the samples that tuners kept: files, or folders of *.jsonl (not the folders "
+        "below them: name callables/ for what Python tunes measured). The same samples give "
         "the same bytes, in whatever order the files come. Samples of different machines are never pooled: --machine K "
         "takes one of those that are named then. Cases that no tuner finished are left out. With --into the routes are added to a file, as a tune does: its entries of "
         "other families stay, and a full measurement is not replaced by a quick one; whether the file can be added to is "
