@@ -1,8 +1,8 @@
 """torch._scaled_mm and _scaled_mm_v2 (the one behind torch.nn.functional.scaled_mm): tensor-wise and row-wise fp8 cases.
 
 Anything else goes to torch's own function, so that errors are torch's. More is taken than torch takes: any M, N and K, any
-layout, every bias with every result, one scale tensor-wise and the other row-wise, row-wise scales at any stride, and as
-[N, 1], which is how quantize gives those of a weight, or, by _scaled_mm alone, as [M] and [N].
+layout, every bias with every result, one scale tensor-wise and the other row-wise, and row-wise scales as [N, 1], which is how
+quantize gives those of a weight, or, by _scaled_mm alone, as [M] and [N] and at any stride.
 SPDX-License-Identifier: Apache-2.0
 """
 import torch
@@ -129,5 +129,5 @@ def _scaled_mm_v2(self, mat2, scale_a, recipe_a, swizzle_a, scale_b, recipe_b, s
 
 
 def _fits(scale, recipe):
-    """torch has an error of its own for row-wise scales of one dimension here."""
-    return scale.dim() == 2 if recipe == _ROW_WISE else scale.numel() == 1
+    """torch has errors of its own for row-wise scales of one dimension, or with gaps, here."""
+    return scale.dim() == 2 and scale.is_contiguous() if recipe == _ROW_WISE else scale.numel() == 1
