@@ -111,4 +111,11 @@ last="tune, interrupted"
 [ "$code" -eq 75 ] || fail "interrupted: exit code $code"
 complains 'interrupted: nothing was written'
 [ ! -e "$work/interrupted.routes" ] || fail "a file was written all the same"
+
+# what is measured again, as its times did not hold still, does not take progress back
+. "$SCRIPTS/pace.sh"
+PACE_STEADY_US=4000 PACE_RIVAL_US=4000 PACE_FAULT=uneven expect 0 tune --family 8x8 --m 1,2,3 --warm --plugin "$pace" \
+    --samples "$work/uneven" --out "$work/uneven.routes"
+complains '^ 33 %  grid, again: Mx8x8 M=[123]'
+! grep -q '^  0 %  grid, again' "$work/err" || fail "$last: progress goes back"
 finish

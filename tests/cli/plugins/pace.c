@@ -4,7 +4,8 @@
  *
  *   PACE_STEADY_US, PACE_RIVAL_US   least time of a call; 0 or unset: as long as it takes
  *   PACE_FAULT                      of the rival: "ulp" (one element is the next value), "wrong" (one is
- * twice as large), "number" (0 where NaN belongs), "hole" (one element is not written)
+ * twice as large), "number" (0 where NaN belongs), "hole" (one element is not written), "uneven" (every other 40 ms calls take
+ * three times as long)
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +14,8 @@
 
 #include "loops.h"
 
-enum { NONE, ULP, WRONG, NUMBER, HOLE };
+enum { NONE, ULP, WRONG, NUMBER, HOLE, UNEVEN };
+enum { UNEVEN_NS = 40000000 };
 
 struct pace {
     int64_t least_ns;
@@ -65,7 +67,8 @@ static fp8r_status run(void *user, const fp8r_services *services, const void *st
             for (int64_t c = 0; c < p->n; c++)
                 store(p, at->out, out_index(p, i, r, c), element(p, at, i, r, c), pace->fault,
                       i == 0 && r == 0 && c == 1);
-    while (now_ns() - start_ns < pace->least_ns) {
+    bool is_slow = pace->fault == UNEVEN && start_ns / UNEVEN_NS % 2 == 1;
+    while (now_ns() - start_ns < pace->least_ns * (is_slow ? 3 : 1)) {
     }
     return FP8R_OK;
 }
@@ -106,8 +109,8 @@ static int64_t least_of(const char *name)
 
 static int fault_of(const char *text)
 {
-    static const char *const names[] = {"none", "ulp", "wrong", "number", "hole"};
-    for (int i = NONE; text && i <= HOLE; i++)
+    static const char *const names[] = {"none", "ulp", "wrong", "number", "hole", "uneven"};
+    for (int i = NONE; text && i <= UNEVEN; i++)
         if (strcmp(text, names[i]) == 0) return i;
     return NONE;
 }
