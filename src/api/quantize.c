@@ -157,7 +157,8 @@ fp8r_status fp8r_quantize(fp8r_context *context, const fp8r_matrix *in, const fp
     }
     FP8R_TRY(fp8r_call_begin(context, &call));
     fp8r_status status =
-        fp8r_step_quantize(&context->device, context->services.flags, &conversion.in, &conversion.out, &conversion.scale, scaling, stream);
+        fp8r_step_quantize(&context->device, context->services.flags, &conversion.in, &conversion.out, &conversion.scale,
+                           scaling, stream);
     fp8r_call_end(&call);
     return status;
 }
@@ -190,7 +191,8 @@ fp8r_status fp8r_dequantize(fp8r_context *context, const fp8r_matrix *in, const 
     }
     FP8R_TRY(fp8r_call_begin(context, &call));
     fp8r_status status =
-        fp8r_step_dequantize(&context->device, context->services.flags, &conversion.in, &conversion.scale, &conversion.out, stream);
+        fp8r_step_dequantize(&context->device, context->services.flags, &conversion.in, &conversion.scale,
+                             &conversion.out, stream);
     fp8r_call_end(&call);
     return status;
 }

@@ -90,15 +90,6 @@ static int open_files(struct session *session, struct fp8r_tool_error *error)
                                   : code;
 }
 
-/* The number of an entry's family among those asked for, or -1. */
-static int family_of(const struct session *session, const struct fp8r_entry *entry)
-{
-    for (size_t i = 0; i < session->families->count; i++)
-        if (fp8r_key_equal(&session->families->items[i].key, &entry->key))
-            return (int)i;
-    return -1;
-}
-
 static int print_routes(const struct session *session, const struct fp8r_route_file *file, struct fp8r_tool_error *error)
 {
     struct fp8r_text_table table;
@@ -118,7 +109,7 @@ static int print_routes(const struct session *session, const struct fp8r_route_f
     json_t *families = fp8r_output_add_array(&output, output.root, "families");
     for (size_t i = 0; i < file->table.count; i++) {
         const struct fp8r_entry *entry = &file->table.entries[i];
-        if (family_of(session, entry) < 0 || fp8r_family_format(&entry->key, family, sizeof family) != FP8R_OK)
+        if (fp8r_families_find(session->families, &entry->key) < 0 || fp8r_family_format(&entry->key, family, sizeof family) != FP8R_OK)
             continue;
         json_t *object = fp8r_output_append_object(&output, families);
         fp8r_output_set_text(&output, object, "family", family);
@@ -153,7 +144,7 @@ static void print_rest(const struct session *session)
  * and of other candidates; shards write what all of them measured. */
 static bool is_to_replace(const struct session *session, const struct fp8r_entry *entry)
 {
-    int family = family_of(session, entry);
+    int family = fp8r_families_find(session->families, &entry->key);
     return family >= 0 && (session->full.is_measured[family] || session->full.shards > 1);
 }
 
@@ -199,7 +190,7 @@ static const char *absent_backend(const struct session *session, const struct fp
 static void note_replaced(const struct session *session, const struct fp8r_table *table)
 {
     for (size_t i = 0; i < table->count; i++) {
-        int family = family_of(session, &table->entries[i]);
+        int family = fp8r_families_find(session->families, &table->entries[i].key);
         const struct fp8r_entry *found = fp8r_table_find(&session->update.found.table, &table->entries[i].key);
         char line[4 * FP8R_MACHINE_PATH_BYTES];
         if (family < 0 || !found || found->is_quick || is_same_choice(found, &table->entries[i]))

@@ -20,11 +20,18 @@ void fp8r_families_fini(struct fp8r_tune_families *families)
     *families = (struct fp8r_tune_families){0};
 }
 
+int fp8r_families_find(const struct fp8r_tune_families *families, const struct fp8r_key *key)
+{
+    for (size_t i = 0; i < families->count; i++)
+        if (fp8r_key_equal(&families->items[i].key, key)) return (int)i;
+    return -1;
+}
+
 /* The family of that key, new or old; NULL when out of memory. */
 static struct fp8r_tune_family *family_of(struct fp8r_tune_families *families, const struct fp8r_key *key)
 {
-    for (size_t i = 0; i < families->count; i++)
-        if (fp8r_key_equal(&families->items[i].key, key)) return &families->items[i];
+    int known = fp8r_families_find(families, key);
+    if (known >= 0) return &families->items[known];
     if (families->count == families->capacity) {
         size_t capacity = families->capacity ? 2 * families->capacity : 16;
         struct fp8r_tune_family *items = realloc(families->items, capacity * sizeof *items);

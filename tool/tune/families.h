@@ -24,6 +24,9 @@ struct fp8r_tune_families {
     int mode; /* FP8R_MODE_* of their keys */
 };
 
+/* The number of the family of that key; -1: there is none. */
+int fp8r_families_find(const struct fp8r_tune_families *families, const struct fp8r_key *key);
+
 /* A family: "NxK[:option]...", or "[B*]MxNxK[:option]..." with the letter M. Adds nothing where it is there
  * already. Exit codes: USAGE, INTERNAL. */
 int fp8r_families_add(struct fp8r_tune_families *families, const char *text, struct fp8r_tool_error *error);

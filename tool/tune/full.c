@@ -220,21 +220,13 @@ static int tune_family(struct full *full, const struct fp8r_tune_family *family,
     return code;
 }
 
-static bool is_asked_for(const struct fp8r_tune_families *families, const struct fp8r_key *key)
-{
-    for (size_t i = 0; i < families->count; i++)
-        if (fp8r_key_equal(&families->items[i].key, key))
-            return true;
-    return false;
-}
-
 /* Of the record's cases on this machine, those of these families whose times never held still, whoever measured them. */
 static size_t count_noisy(const struct record *record, const struct fp8r_tune_families *families)
 {
     size_t count = 0;
     for (size_t i = 0; i < record->samples.case_count; i++) {
         const struct sample_case *it = &record->samples.cases[i];
-        count += it->machine == record->machine && it->is_noisy && is_asked_for(families, &it->key);
+        count += it->machine == record->machine && it->is_noisy && fp8r_families_find(families, &it->key) >= 0;
     }
     return count;
 }
@@ -249,7 +241,7 @@ static int check_revisions(const struct full *full, const struct fp8r_tune_famil
     const struct samples *samples = &full->record->samples;
     for (size_t i = 0; i < samples->case_count && code == FP8R_EXIT_GOOD; i++) {
         const struct sample_case *it = &samples->cases[i];
-        bool is_looked_at = it->machine == full->record->machine && is_asked_for(families, &it->key);
+        bool is_looked_at = it->machine == full->record->machine && fp8r_families_find(families, &it->key) >= 0;
         for (int j = 0; is_looked_at && j < count && code == FP8R_EXIT_GOOD; j++) {
             int at = sample_case_candidate(it, entrants[j].label);
             if (at >= 0 && strcmp(it->candidates[at].rev, entrants[j].rev) != 0)

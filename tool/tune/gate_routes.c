@@ -98,9 +98,7 @@ static void draw(struct gate_routes *routes, double share)
 
 static bool is_of_family(const struct gate_wanted *wanted, const struct fp8r_entry *entry)
 {
-    for (size_t i = 0; i < wanted->families->count; i++)
-        if (fp8r_key_equal(&wanted->families->items[i].key, &entry->key)) return true;
-    return wanted->families->count == 0;
+    return wanted->families->count == 0 || fp8r_families_find(wanted->families, &entry->key) >= 0;
 }
 
 /* A name that is nowhere in the file is a mistake: nothing would be said of it. */
