@@ -161,11 +161,7 @@ says '^(1|8)x64x48 +lost'
     --samples interrupted >"$work/out" 2>"$work/err" &
 pid=$!
 sleep 1
-kill -INT "$pid" 2>/dev/null
-wait "$pid"
-code=$?
-last="audit, interrupted"
-[ "$code" -eq 75 ] || fail "interrupted: exit code $code"
+ends_at INT "$pid" audit
 complains 'every sample is in interrupted'
 grep -q '"phase":"audit"' interrupted/audit.jsonl || fail "nothing was kept"
 # a budget that ends in the middle: what was judged is good, and nothing is claimed of the rest

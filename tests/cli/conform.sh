@@ -62,10 +62,7 @@ says 'memory between the rows of out was written'
 # a signal to the program alone ends the examining process, too
 PACE_STEADY_US=1500000 "$PROGRAM" conform --backend steady --plugin "$PLUGINS/plugin_pace.so" >"$work/out" 2>"$work/err" &
 sleep 0.7
-kill -TERM $!
-wait $!
-code=$? last='conform, terminated'
-[ "$code" -eq 75 ] || fail "$last: exit code $code, not 75"
+ends_at TERM $! conform
 [ ! -s "$work/out" ] || fail "$last: it printed a result"
 complains 'interrupted: the same command starts again'
 finish

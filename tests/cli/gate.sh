@@ -119,11 +119,7 @@ until grep -q M=1 "$work/err" || [ "$tries" -ge 100 ]; do
     tries=$((tries + 1))
 done
 sleep 0.5
-kill -INT "$pid" 2>/dev/null || kill -TERM "$pid"
-wait "$pid"
-code=$?
-last="gate, interrupted"
-[ "$code" -eq 75 ] || fail "interrupted: exit code $code"
+ends_at INT "$pid" gate
 complains 'interrupted: no verdict'
 grep -q '"record":"run"' "$work/samples/gate.jsonl" || fail "the samples are gone"
 

@@ -44,6 +44,14 @@ refuses() {
     complains "$pattern"
 }
 
+# ends_at SIGNAL PID VERB: a program that runs in the background; the signal must end it with 75, as one that may go on.
+ends_at() {
+    kill "-$1" "$2" 2>/dev/null
+    wait "$2"
+    code=$? last="$3, at SIG$1"
+    [ "$code" -eq 75 ] || fail "$last: exit code $code, not 75"
+}
+
 finish() {
     [ "$failures" -eq 0 ] || { echo "$failures failed"; exit 1; }
     exit 0

@@ -77,10 +77,7 @@ refuses 5 'nowhere' run 1x1x1 --weights "$work/nowhere:x"
 # a signal ends it as it ends the other verbs
 PACE_STEADY_US=1500000 "$PROGRAM" run 1x16x16 --backend steady --plugin "$PLUGINS/plugin_pace.so" >"$work/out" 2>"$work/err" &
 sleep 0.7
-kill -TERM $!
-wait $!
-code=$? last='run, terminated'
-[ "$code" -eq 75 ] || fail "$last: exit code $code, not 75"
+ends_at TERM $! run
 [ ! -s "$work/out" ] || fail "$last: it printed a result"
 complains 'interrupted: the same command starts again'
 finish

@@ -104,11 +104,7 @@ grep -q 'backend=plain' "$work/wrong.routes" && fail "a wrong backend won"
 "$PROGRAM" tune --quick --family 512x512 768x512 1024x512 640x512 --out "$work/interrupted.routes" >"$work/out" 2>"$work/err" &
 pid=$!
 sleep 1
-kill -INT "$pid" 2>/dev/null || kill -TERM "$pid"
-wait "$pid"
-code=$?
-last="tune, interrupted"
-[ "$code" -eq 75 ] || fail "interrupted: exit code $code"
+ends_at INT "$pid" tune
 complains 'interrupted: nothing was written'
 [ ! -e "$work/interrupted.routes" ] || fail "a file was written all the same"
 

@@ -148,11 +148,7 @@ cp "$file" "$work/before"
 "$PROGRAM" tune --family 512x512 768x512 1024x512 --warm --samples "$work/samples" --out "$file" >"$work/out" 2>"$work/err" &
 pid=$!
 sleep 1
-kill -INT "$pid" 2>/dev/null || kill -TERM "$pid"
-wait "$pid"
-code=$?
-last="tune, interrupted"
-[ "$code" -eq 75 ] || fail "interrupted: exit code $code"
+ends_at INT "$pid" tune
 cmp -s "$file" "$work/before" || fail "an interrupted tune changed the file"
 
 # table build: --out writes anew, --into adds as a tune does
