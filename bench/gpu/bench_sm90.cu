@@ -14,6 +14,7 @@ extern "C" {
 struct bench_plan {
     fp8r_problem problem;
     struct fp8r_sm90_plan plan;
+    void *workspace;
 };
 
 static fp8r_device_facts device_facts()
@@ -70,8 +71,10 @@ BENCH_API struct bench_plan *bench_prepare(const char *text, int config, int dep
     if (made && problem_of(text, &made->problem) &&
         fp8r_sm90_supports(&facts, &made->problem, config, &reason) &&
         fp8r_sm90_prepare(&facts, &made->problem, config, &made->plan) == FP8R_OK) {
+        const size_t needed = fp8r_sm90_workspace(&made->problem, config);
         made->plan.dependent_launch = dependent_launch != 0;
-        return made;
+        made->workspace = NULL;
+        if (!needed || cudaMalloc(&made->workspace, needed) == cudaSuccess) return made;
     }
     free(made);
     return NULL;
@@ -79,6 +82,7 @@ BENCH_API struct bench_plan *bench_prepare(const char *text, int config, int dep
 
 BENCH_API void bench_destroy(struct bench_plan *plan)
 {
+    if (plan) cudaFree(plan->workspace);
     free(plan);
 }
 
@@ -96,5 +100,5 @@ BENCH_API int bench_launch(const struct bench_plan *plan, const void *a, const v
                            const void *scale_a, const void *scale_b, const void *bias, void *stream)
 {
     const fp8r_pointers pointers = {sizeof pointers, plan->problem.m, a, b, out, scale_a, scale_b, bias};
-    return fp8r_sm90_launch(&plan->plan, &plan->problem, &pointers, stream);
+    return fp8r_sm90_launch(&plan->plan, &plan->problem, &pointers, plan->workspace, stream);
 }

@@ -112,6 +112,20 @@ static const char *const default_cases[] = {
     "17x1001x513:lda=520:ldb=519:align=1",
     "3*70x300x1170:tensor",
     "5*9x65x3:fp32",
+    /* That it takes by fours. */
+    "129x640x3418:ldb=3420:fp16:bias=fp16",
+    "33x96x1004:fp32:bias=fp32",
+    "5x64x132:align=4",
+    "70x160x1000:lda=1008:ldb=1004:align=4",
+    "70x160x1004:lda=1008",
+    "2*70x96x1004:tensor",
+    "300x288x300",
+    "513x992x516:bias:ldo=999",
+    "257x320x3420:static",
+    "17x1024x20",
+    "1x32x36",
+    "100x64x96:align=4",
+    "200x224x777:ldb=788",
 };
 
 /* ---- Data
@@ -390,8 +404,15 @@ static void run_configs(const char *text, const fp8r_device_facts *device, const
         }
         CHECK(cudaMemset(data->out, 0xFF, out_bytes));
         reset(on_device);
-        const fp8r_status status = fp8r_sm90_launch(&plan, problem, &pointers, NULL);
+        const size_t needed = fp8r_sm90_workspace(problem, config);
+        void *workspace = NULL;
+        if (needed) {
+            CHECK(cudaMalloc(&workspace, needed));
+            CHECK(cudaMemset(workspace, 0x7F, needed));
+        }
+        const fp8r_status status = fp8r_sm90_launch(&plan, problem, &pointers, workspace, NULL);
         const cudaError_t error = wait_for_kernel();
+        if (error == cudaSuccess) CHECK(cudaFree(workspace));
         ++runs;
         ++by_config[config][0];
         if (status != FP8R_OK || error != cudaSuccess) {

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "backend/row.h"
 
+#include <string.h>
+
 #include "backend/steps.h"
 #include "base/dtype.h"
 #include "base/sizes.h"
@@ -120,6 +122,38 @@ bool fp8r_row_captures(const struct fp8r_row *row, const fp8r_device_facts *devi
     FP8R_REJECT_IF(bytes > 0, reason, CAPTURE, "workspace", bytes, 0);
     FP8R_REJECT_IF(row->backend.library, reason, CAPTURE, "its library's answer", 0, 0);
     return true;
+}
+
+static bool same_class(const struct fp8r_row *row, const fp8r_device_facts *device, const fp8r_problem *problem,
+                       int config, int other)
+{
+    const char *const class = fp8r_row_numerics(row, device, problem, config),
+                *const others = fp8r_row_numerics(row, device, problem, other);
+    return class && others && strcmp(class, others) == 0;
+}
+
+bool fp8r_row_pick_captured(const struct fp8r_row *row, const fp8r_device_facts *device, const fp8r_problem *problem,
+                            int *config, fp8r_reason *reason)
+{
+    const bool invariant = problem->numerics == FP8R_NUMERICS_BATCH_INVARIANT;
+    const int picked = fp8r_row_pick(row, device, problem);
+    fp8r_reason ignored;
+    double least_us = 0;
+    bool found = false;
+    *config = picked;
+    if (fp8r_row_captures(row, device, problem, picked, reason)) return true;
+    for (int i = 0; row->backend.configs[i]; i++) {
+        if (!fp8r_row_supports(row, device, problem, i, &ignored) ||
+            !fp8r_row_captures(row, device, problem, i, &ignored) ||
+            (invariant && !same_class(row, device, problem, picked, i)))
+            continue;
+        const double us = fp8r_row_expect(row, device, problem, i);
+        if (found && us >= least_us) continue;
+        found = true;
+        least_us = us;
+        *config = i;
+    }
+    return found;
 }
 
 fp8r_status fp8r_row_prepare(const struct fp8r_row *row, const fp8r_services *services, const fp8r_device_facts *device,

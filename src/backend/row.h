@@ -22,6 +22,11 @@ size_t fp8r_row_workspace(const struct fp8r_row *row, const fp8r_device_facts *d
 bool fp8r_row_captures(const struct fp8r_row *row, const fp8r_device_facts *device, const fp8r_problem *problem,
                        int config, fp8r_reason *reason);
 
+/* The row's pick; where that does not capture, what is expected to be the fastest of those that do. False with the reason:
+ * none does. */
+bool fp8r_row_pick_captured(const struct fp8r_row *row, const fp8r_device_facts *device, const fp8r_problem *problem,
+                            int *config, fp8r_reason *reason);
+
 /* *state stays as it is where the row prepares nothing. Destroying is for what was prepared. */
 fp8r_status fp8r_row_prepare(const struct fp8r_row *row, const fp8r_services *services, const fp8r_device_facts *device,
                              const fp8r_problem *problem, int config, void **state);

@@ -90,10 +90,10 @@ void fp8r_candidates_init(const struct fp8r_registry *registry, const fp8r_devic
             continue;
         }
         choice->is_eligible = fp8r_row_eligible(registry, device, problem, i, FP8R_CONFIG_ANY, &choice->reason);
-        if (choice->is_eligible)
-            choice->config = fp8r_row_pick(row, device, problem);
         if (choice->is_eligible && limits->is_capturing)
-            choice->is_eligible = fp8r_row_captures(row, device, problem, choice->config, &choice->reason);
+            choice->is_eligible = fp8r_row_pick_captured(row, device, problem, &choice->config, &choice->reason);
+        else if (choice->is_eligible)
+            choice->config = fp8r_row_pick(row, device, problem);
         if (row->fits)
             candidates->m_last = fp8r_size_min(candidates->m_last, fp8r_row_horizon(row, device, problem));
     }

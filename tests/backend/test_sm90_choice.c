@@ -144,8 +144,14 @@ static void decode_is_skinny(void **state)
     assert_memory_equal(row->configs[row->pick(row->user, &h200, &problem)], "wide_", 5);
 }
 
-/* Operands that the copy engine does not take have configurations of their own, with the bits of the others; nobody else
- * is asked, and where it does take them these are not picked. */
+static bool by_fours(const fp8r_problem *problem)
+{
+    return problem->b.align_bytes >= 4 && problem->n % 32 == 0 && problem->a.dtype == FP8R_DTYPE_E4M3 &&
+           problem->accumulation == FP8R_ACCUMULATE_FAST;
+}
+
+/* Operands that the copy engine does not take have configurations of their own; nobody else is asked, and where it does
+ * take them these are not picked. */
 static void packed_rows_have_their_own(void **state)
 {
     static const char *const texts[] = {"16x1280x3420", "1024x4096x3420:bias", "300x777x3419:precise", "1x5x1", "65x333x17",
@@ -158,29 +164,34 @@ static void packed_rows_have_their_own(void **state)
         fp8r_reason reason;
         assert_true(row->supports(row->user, &h200, &problem, FP8R_CONFIG_ANY, &reason));
         const int picked = row->pick(row->user, &h200, &problem);
-        assert_memory_equal(row->configs[picked], "wide_p", 6);
+        assert_true(fp8r_sm90_configs[picked].packed || fp8r_sm90_configs[picked].shifted);
         assert_true(row->expect(row->user, &h200, &problem, picked) > 0);
         for (int config = 0; config < fp8r_sm90_config_count; config++) {
             const bool takes = row->supports(row->user, &h200, &problem, config, &reason);
-            if (!fp8r_sm90_configs[config].packed) {
+            if (fp8r_sm90_configs[config].shifted) {
+                assert_true(!takes || by_fours(&problem));
+            } else if (!fp8r_sm90_configs[config].packed) {
                 assert_false(takes);
                 if (config == 0 && problem.m <= 64) assert_int_equal(reason.code, FP8R_REASON_ALIGNMENT);
             }
         }
         const char *numerics = row->numerics(row->user, &h200, &problem, picked);
         if (problem.numerics == FP8R_NUMERICS_BATCH_INVARIANT) assert_string_equal(numerics, "fast_k1");
-        assert_memory_equal(numerics, problem.accumulation == FP8R_ACCUMULATE_PRECISE ? "precise_k" : "fast_k", 6);
+        if (strncmp(numerics, "shifted_k", 9) != 0)
+            assert_memory_equal(numerics, problem.accumulation == FP8R_ACCUMULATE_PRECISE ? "precise_k" : "fast_k", 6);
         problem.a.align_bytes = problem.b.align_bytes = 16;
-        assert_memory_not_equal(row->configs[row->pick(row->user, &h200, &problem)], "wide_p", 6);
+        const struct fp8r_sm90_config *other = &fp8r_sm90_configs[row->pick(row->user, &h200, &problem)];
+        assert_true(!other->packed && !other->shifted);
     }
 }
 
 /* The fastest where they were measured: few rows of a take narrow tiles and split K, many take large ones. */
 static void packed_tiles_grow_with_m(void **state)
 {
-    static const char *const fastest[][2] = {{"16x1280x3420", "wide_p64x64_k4"}, {"16x4096x3420", "wide_p64x64_k2"},
-                                             {"256x1280x3420", "wide_p64x96_k2"}, {"256x4096x3420", "wide_p64x128"},
-                                             {"1024x1280x3420", "wide_p64x160"},  {"1024x4096x3420", "wide_p128x128"}};
+    static const char *const fastest[][2] = {{"16x1280x3420", "wide_s64x64_k4"},   {"16x4096x3420", "wide_s64x64_k2"},
+                                             {"256x1280x3420", "wide_s128x64_k2"}, {"256x4096x3420", "wide_s128x64"},
+                                             {"1024x1280x3420", "wide_s128x128"},  {"1024x4096x3420", "wide_s256x128"},
+                                             {"16x1280x3421", "wide_p64x64_k4"},   {"1024x4096x3421", "wide_p128x128"}};
     const fp8r_backend *row = sm90();
     (void)state;
     for (size_t i = 0; i < sizeof fastest / sizeof *fastest; i++) {

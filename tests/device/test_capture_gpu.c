@@ -42,7 +42,8 @@ static cudaGraphExec_t capture(struct gpu_product *product, cudaStream_t stream,
 
 static void unplanned_families_are_captured(void **state)
 {
-    static const char *const texts[] = {"1x4096x512", "48x512x1024:bias", "300x384x512", "9x17x36"};
+    static const char *const texts[] = {"1x4096x512", "48x512x1024:bias", "300x384x512", "9x17x36",
+                                        "48x512x1020:bias"};
     cudaStream_t stream;
     (void)state;
     if (!context) skip();

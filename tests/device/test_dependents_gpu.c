@@ -131,6 +131,19 @@ static void many_rows(void **state)
     check_rows("200x256x1024:bias:static");
 }
 
+/* In front of some configurations a is copied. */
+static void packed_rows(void **state)
+{
+    (void)state;
+    if (gpu_count() == 0) skip();
+    check_rows("5x256x1020:bias");
+    check_rows("5x256x1020:bias:static");
+    check_rows("200x256x1020:static");
+    check_rows("200x256x1021:static");
+    check_rows("5x256x1024:ldb=1030:static");
+    check_rows("5x256x1020:a=bf16:static");
+}
+
 static void quantised_rows(void **state)
 {
     (void)state;
@@ -141,6 +154,6 @@ static void quantised_rows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(few_rows), cmocka_unit_test(many_rows),
-                                       cmocka_unit_test(quantised_rows)};
+                                       cmocka_unit_test(packed_rows), cmocka_unit_test(quantised_rows)};
     return cmocka_run_group_tests_name("dependents on a GPU", tests, NULL, NULL);
 }

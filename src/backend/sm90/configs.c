@@ -7,6 +7,7 @@
 #include "backend/sm90/kernels.h"
 #include "backend/sm90/limits.h"
 #include "backend/sm90/shapes.h"
+#include "backend/sm90/shifted.h"
 #include "base/dtype.h"
 
 /* Of the copy engine's addresses and pitches. */
@@ -14,7 +15,7 @@ enum { COPY_ALIGN_BYTES = 16 };
 
 /* skinny_kK_bB_cCR: K segments over B blocks, cut for C blocks a multiprocessor of which R would have room.
  * wide_RxC with _mX, _nX: tiles of R rows and C columns of out, tiles of b, of a shared by X blocks; _kK: K
- * segments, each its own block; aRxC: in turns; pRxC: without the copy engine. */
+ * segments, each its own block; aRxC: in turns; pRxC: without the copy engine; sRxC: b by fours, a copied. */
 #define SKINNY(segments_, blocks_, cut_, room_)                                                              \
     {                                                                                                        \
         .name = "skinny_k" #segments_ "_b" #blocks_ "_c" #cut_ #room_, .family = FP8R_SM90_SKINNY,           \
@@ -48,6 +49,13 @@ enum { COPY_ALIGN_BYTES = 16 };
         .inner = 1, .groups = (groups_), .tiles = 1, .columns = (columns_), .packed = true                   \
     }
 
+#define SHIFTED(name_, groups_, tokens_, split_)                                                             \
+    {                                                                                                        \
+        .name = "wide_" name_, .family = FP8R_SM90_WIDE, .split = (split_), .share_m = 1, .share_n = 1,      \
+        .inner = 1, .groups = (groups_), .tiles = 1, .columns = 64 * (groups_), .tokens = (tokens_),         \
+        .shifted = true                                                                                      \
+    }
+
 const struct fp8r_sm90_config fp8r_sm90_configs[] = {
 #include "backend/sm90/configs.inc"
 };
@@ -57,6 +65,7 @@ const int fp8r_sm90_config_count = (int)(sizeof fp8r_sm90_configs / sizeof *fp8r
 const void *fp8r_sm90_wide_kernel(const struct fp8r_sm90_config *config, const fp8r_problem *problem)
 {
     const bool e5m2 = problem->a.dtype == FP8R_DTYPE_E5M2, promote = fp8r_sm90_promotes(config, problem);
+    if (config->shifted) return promote || e5m2 ? NULL : fp8r_sm90_shifted(config->groups, config->tokens);
     if (config->tokens)
         return promote || e5m2 ? NULL : fp8r_sm90_wide_swapped(config->groups, config->tokens);
     if (config->packed) return fp8r_sm90_packed(config->groups, config->columns, promote, e5m2);
@@ -146,6 +155,21 @@ static bool supports_maps(const fp8r_problem *problem, fp8r_reason *reason)
     return true;
 }
 
+/* What it wants where it takes rows of b by fours, sorted by 32: any rows of a, words and whole groups of b. */
+static bool supports_fours(const fp8r_problem *problem, fp8r_reason *reason)
+{
+    const int64_t row = problem->b.col_stride, group = row * FP8R_SM90_SHIFTED_GROUP;
+    FP8R_REJECT_IF(problem->b.align_bytes < 4, reason, ALIGNMENT, "b", problem->b.align_bytes, 4);
+    FP8R_REJECT_IF(row < COPY_ALIGN_BYTES || row > ((int64_t)1 << 39) / FP8R_SM90_SHIFTED_GROUP, reason, LAYOUT, "b", 0,
+                   0);
+    FP8R_REJECT_IF(problem->n % FP8R_SM90_SHIFTED_GROUP != 0, reason, LAYOUT, "b", 0, 0);
+    FP8R_REJECT_IF(problem->b.batch_stride % group != 0 ||
+                       problem->b.batch_stride / group >
+                           (INT32_MAX - problem->n / FP8R_SM90_SHIFTED_GROUP) / problem->batch,
+                   reason, LAYOUT, "b", 0, 0);
+    return true;
+}
+
 /* Blocks of a grid are counted in 31 bits. */
 static bool supports_count(const fp8r_problem *problem, int64_t rows, int64_t columns, fp8r_reason *reason)
 {
@@ -173,7 +197,8 @@ bool fp8r_sm90_supports(const fp8r_device_facts *device, const fp8r_problem *pro
     }
     const struct fp8r_sm90_config *config = &fp8r_sm90_configs[config_index];
     if (!supports_operands(problem, reason) || !supports_split(config, problem, reason)) return false;
-    if (!config->packed && !supports_maps(problem, reason)) return false;
+    if (config->shifted ? !supports_fours(problem, reason) : !config->packed && !supports_maps(problem, reason))
+        return false;
     if (config->family == FP8R_SM90_SKINNY) {
         const int widest = fp8r_sm90_skinny_widest(config, problem);
         FP8R_REJECT_IF(problem->m > widest, reason, SHAPE_MAX, "M", problem->m, widest);
@@ -198,6 +223,9 @@ const char *fp8r_sm90_class(const fp8r_device_facts *device, const fp8r_problem 
     const struct fp8r_sm90_config *config = &fp8r_sm90_configs[config_index];
     const int segments = fp8r_sm90_segments(config, problem);
     const int split = segments > 1 ? segments : config->split * config->inner;
+    static const char *const shifted[] = {"shifted_k1", "shifted_k2", "shifted_k3", "shifted_k4",
+                                          "shifted_k5", "shifted_k6", "shifted_k7", "shifted_k8"};
     (void)device;
+    if (config->shifted && split > 1) return shifted[split - 1];
     return problem->accumulation == FP8R_ACCUMULATE_PRECISE ? precise[split - 1] : fast[split - 1];
 }

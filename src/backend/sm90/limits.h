@@ -124,4 +124,19 @@
 /* Those that also take e5m2 for a. */
 #define FP8R_SM90_PACKED_E5M2(X) X(1, 64)
 
+/* ---- Shifted: wide tiles of rows of b that the copy engine takes by fours
+ * -------------------------------------------------------------------------------------------------------- */
+
+/* Codes of zero in front of K: rows of b begin up to so many early, and steps of 32 stay what they are. */
+#define FP8R_SM90_SHIFTED_LEAD 32
+
+/* Rows of b that one box of the copy engine brings, sorted by classes: N must be a multiple. */
+#define FP8R_SM90_SHIFTED_GROUP 32
+
+/* Accumulators and two blocks' words. */
+#define FP8R_SM90_SHIFTED_REGISTERS(tokens) ((tokens) / 2 + 32)
+
+/* Tiles: warpgroups with 64 rows of b each, rows of a. */
+#define FP8R_SM90_SHIFTED(X) X(1, 64) X(1, 128) X(2, 128) X(2, 256)
+
 #endif

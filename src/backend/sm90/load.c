@@ -7,6 +7,7 @@
 
 #include "backend/sm90/kernels.h"
 #include "backend/sm90/limits.h"
+#include "backend/sm90/shifted.h"
 
 /* The most shared memory that a block can have on this architecture. */
 enum { SHARED_BYTES_MOST = 232448 };
@@ -26,10 +27,12 @@ static cudaError_t load_all(bool e5m2)
 #define WIDE_FAST(groups, tiles, columns)    fp8r_sm90_wide_fast(groups, tiles, columns, e5m2),
 #define PACKED_FAST(groups, columns)         fp8r_sm90_packed(groups, columns, false, e5m2),
 #define PACKED_PRECISE(groups, columns)      fp8r_sm90_packed(groups, columns, true, e5m2),
+#define SHIFTED(groups, tokens)              fp8r_sm90_shifted(groups, tokens),
 #define WIDE_PRECISE(groups, tiles, columns) fp8r_sm90_wide_precise(groups, tiles, columns, e5m2),
         FP8R_SM90_SKINNY_FAST(SKINNY_FAST) FP8R_SM90_SKINNY_PRECISE(SKINNY_PRECISE)
             FP8R_SM90_WIDE_FAST(WIDE_FAST) FP8R_SM90_WIDE_PRECISE(WIDE_PRECISE)
-                FP8R_SM90_PACKED_FAST(PACKED_FAST) FP8R_SM90_PACKED_PRECISE(PACKED_PRECISE)};
+                FP8R_SM90_PACKED_FAST(PACKED_FAST) FP8R_SM90_PACKED_PRECISE(PACKED_PRECISE) FP8R_SM90_SHIFTED(SHIFTED)
+                    fp8r_sm90_shifted_copy()};
     cudaError_t error = cudaSuccess;
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels && error == cudaSuccess; ++i)
         error = load(kernels[i]);

@@ -11,83 +11,6 @@
 #include "backend/sm90/limits.h"
 #include "backend/sm90/shapes.h"
 
-/* In the order of the configurations, which a test holds it to: name; all, its walk over K, its start and end
- * as multiples of the formulas; by how much the whole grows with K, M, N (times 2 to the power of each, every
- * 4 octaves). One that was not measured has 1, 1, 1 and 0, 0, 0. */
-static const struct fp8r_sm90_factor factors[] = {
-    {"skinny_k1_b1_c11", 0.953, 0.984, 1.002, 0.028, -0.040, -0.045},
-    {"skinny_k1_b1_c12", 0.955, 0.995, 0.986, 0.014, 0.069, 0.024},
-    {"skinny_k1_b1_c22", 0.992, 1.000, 0.997, 0.008, 0.003, 0.005},
-    {"skinny_k2_b1_c11", 1.003, 1.005, 0.998, 0.013, 0.000, 0.002},
-    {"skinny_k2_b1_c12", 1.015, 1.004, 1.002, 0.002, -0.002, -0.005},
-    {"skinny_k2_b2_c11", 1.030, 0.973, 1.021, -0.063, 0.006, -0.084},
-    {"skinny_k2_b2_c12", 1.053, 1.006, 1.015, -0.019, -0.016, -0.025},
-    {"skinny_k2_b2_c22", 1.021, 1.007, 1.002, 0.001, -0.010, 0.001},
-    {"skinny_k3_b3_c11", 1.077, 1.029, 1.000, 0.036, 0.013, -0.006},
-    {"skinny_k4_b1_c11", 0.992, 1.000, 0.997, 0.009, 0.007, 0.002},
-    {"skinny_k4_b2_c11", 0.929, 1.000, 0.983, 0.044, 0.006, 0.045},
-    {"skinny_k4_b2_c12", 0.985, 0.992, 0.998, -0.016, 0.073, 0.004},
-    {"skinny_k4_b2_c22", 1.001, 1.003, 0.998, 0.005, 0.002, 0.009},
-    {"skinny_k4_b4_c11", 0.990, 0.998, 1.005, -0.017, -0.035, 0.014},
-    {"skinny_k4_b4_c33", 1.047, 1.020, 1.001, 0.015, 0.002, 0.006},
-    {"skinny_k8_b2_c11", 1.000, 1.000, 1.000, 0.001, 0.003, 0.000},
-    {"skinny_k8_b8_c11", 0.974, 0.995, 0.996, -0.023, -0.019, 0.013},
-    {"wide_64x64", 0.982, 0.998, 0.978, 0.038, 0.008, 0.032},
-    {"wide_64x80", 0.996, 1.001, 0.997, 0.022, -0.029, -0.020},
-    {"wide_64x96", 1.014, 1.023, 0.990, 0.025, 0.007, -0.021},
-    {"wide_64x112", 1.029, 1.006, 1.010, -0.025, 0.015, -0.017},
-    {"wide_64x128", 1.022, 0.981, 0.997, 0.015, -0.015, 0.035},
-    {"wide_64x144", 1.038, 1.002, 1.009, -0.014, -0.006, 0.009},
-    {"wide_64x160", 1.046, 1.019, 1.008, -0.001, -0.041, 0.041},
-    {"wide_64x176", 1.045, 1.011, 1.006, -0.039, -0.021, 0.019},
-    {"wide_64x192", 1.067, 1.018, 1.010, -0.013, 0.009, -0.006},
-    {"wide_128x64", 0.949, 0.993, 0.991, 0.005, 0.008, -0.036},
-    {"wide_128x64_k2", 1.028, 1.013, 1.002, 0.028, 0.026, -0.036},
-    {"wide_128x96", 0.925, 0.975, 0.996, -0.036, 0.049, -0.054},
-    {"wide_128x96_k2", 1.018, 1.020, 0.996, 0.032, 0.041, -0.058},
-    {"wide_128x112", 0.989, 0.986, 1.010, -0.035, 0.011, -0.011},
-    {"wide_128x128", 0.927, 0.993, 0.975, 0.031, 0.044, 0.030},
-    {"wide_128x128_k2", 1.025, 1.021, 0.995, 0.042, -0.015, -0.005},
-    {"wide_128x176", 1.008, 0.988, 1.016, -0.033, -0.002, 0.028},
-    {"wide_128x192", 1.007, 1.001, 1.004, -0.015, 0.014, -0.004},
-    {"wide_128x224", 0.979, 1.012, 0.985, 0.009, 0.022, 0.032},
-    {"wide_128x256", 0.987, 0.999, 1.003, -0.029, 0.041, 0.012},
-    {"wide_128x256_m2", 1.001, 1.005, 0.996, 0.019, 0.008, -0.005},
-    {"wide_a128x96", 0.961, 0.992, 0.978, 0.069, -0.025, -0.033},
-    {"wide_a128x96_n2", 0.977, 0.985, 1.002, -0.010, -0.004, 0.020},
-    {"wide_a128x112", 0.960, 0.957, 1.025, -0.077, 0.058, -0.076},
-    {"wide_a128x112_n2", 1.018, 1.000, 1.005, -0.014, 0.008, -0.002},
-    {"wide_a128x128", 0.953, 0.987, 0.999, 0.046, 0.000, 0.014},
-    {"wide_a128x128_m2", 0.994, 0.998, 0.999, 0.011, 0.018, -0.050},
-    {"wide_a128x128_n2", 1.002, 0.998, 1.001, -0.007, 0.000, 0.006},
-    {"wide_a128x160", 0.961, 0.992, 0.992, -0.017, 0.023, 0.026},
-    {"wide_a128x176", 1.008, 0.990, 1.011, -0.077, 0.039, -0.030},
-    {"wide_a128x176_n2", 1.001, 1.004, 0.996, 0.012, -0.002, 0.056},
-    {"wide_a128x192", 1.011, 1.005, 1.004, -0.075, -0.022, -0.042},
-    {"wide_a128x192_m2", 1.016, 1.010, 0.998, 0.013, -0.017, 0.011},
-    {"wide_a128x192_n2", 0.997, 1.010, 0.990, 0.012, -0.028, 0.054},
-    {"wide_t72x64", 1.044, 0.997, 1.017, -0.040, -0.014, -0.007},
-    {"wide_t136x64", 1.031, 1.012, 1.001, 0.020, 0.019, -0.015},
-    {"wide_t136x128", 0.998, 0.999, 1.001, -0.007, 0.007, 0.002},
-    {"wide_t264x128", 1.027, 1.007, 1.006, -0.023, 0.013, 0.018},
-    {"wide_p64x32", 1.001, 1.000, 1.000, 0.000, -0.001, 0.000},
-    {"wide_p64x32_k2", 1.000, 1.000, 1.000, 0.000, 0.000, 0.000},
-    {"wide_p64x64", 0.986, 1.000, 1.000, 0.006, 0.004, 0.000},
-    {"wide_p64x64_k2", 0.998, 1.000, 1.000, 0.000, 0.001, 0.000},
-    {"wide_p64x64_k4", 1.000, 1.000, 1.000, 0.000, 0.000, 0.000},
-    {"wide_p64x96", 0.996, 1.000, 1.000, -0.002, 0.002, -0.001},
-    {"wide_p64x96_k2", 1.013, 1.000, 1.000, -0.004, -0.007, 0.001},
-    {"wide_p64x128", 1.001, 1.000, 1.000, 0.001, -0.002, 0.001},
-    {"wide_p64x160", 1.007, 1.000, 1.000, -0.001, 0.003, -0.001},
-    {"wide_p128x128", 1.001, 1.000, 1.000, -0.001, 0.001, 0.000},
-};
-
-const struct fp8r_sm90_factor *fp8r_sm90_factors(int *count)
-{
-    *count = (int)(sizeof factors / sizeof *factors);
-    return factors;
-}
-
 /* Rates a microsecond. */
 struct rates {
     double memory_bytes;  /* from device memory, all together, on paper */
@@ -344,10 +267,24 @@ static double packed_us(const struct rates *rates, const struct fp8r_sm90_config
     return 2.83 + store + exchange + together(memory, body + (it.waves - 1) * turn);
 }
 
+/* Rows of b by fours, through registers, behind a copy of a. Fitted to times of K = 3420 alone. */
+static double shifted_us(const struct rates *rates, const struct fp8r_sm90_config *config, const fp8r_problem *problem)
+{
+    const struct spread it = spread_of(rates, config, problem);
+    const double copied = (double)problem->batch * (double)problem->m * (double)problem->k;
+    const double copy = problem->a.align_bytes >= 16 ? 0.0 : 1.9 + copied / 6.0e6;
+    const double busy = it.reach * (it.full_waves >= 1 ? 1.0 : it.left), read = config->tokens * config->groups;
+    const double block = 0.078 + 0.00127 * (it.rows + config->columns) * busy + 0.00106 * read;
+    const double store = it.rows * config->columns / 285.0e3 + (config->split > 1 ? 3.56 : 0.0);
+    const double memory = memory_bytes(problem, 0.806) / (0.717 * rates->memory_bytes);
+    return (config->split > 1 ? 0.09 : 2.95) + copy + it.waves * store + together(memory, it.waves * it.blocks * block);
+}
+
 static double family_us(const struct rates *rates, const struct fp8r_sm90_config *config,
                         const struct fp8r_sm90_factor *factor, const fp8r_problem *problem)
 {
     if (config->packed) return packed_us(rates, config, problem);
+    if (config->shifted) return shifted_us(rates, config, problem);
     return config->family == FP8R_SM90_SKINNY ? skinny_us(rates, config, factor, problem)
                                               : wide_us(rates, config, factor, problem);
 }
@@ -356,7 +293,8 @@ double fp8r_sm90_expected_us(const fp8r_device_facts *device, const fp8r_problem
 {
     const struct rates rates = rates_of(device);
     const struct fp8r_sm90_config *config = &fp8r_sm90_configs[config_index];
-    const struct fp8r_sm90_factor *factor = &factors[config_index];
+    int count;
+    const struct fp8r_sm90_factor *factor = &fp8r_sm90_factors(&count)[config_index];
     const double octaves = factor->by_k * log2((double)problem->k / 4096.0) +
                            factor->by_m * log2((double)problem->m / 128.0) +
                            factor->by_n * log2((double)problem->n / 4096.0);
@@ -373,7 +311,7 @@ int fp8r_sm90_pick(const fp8r_device_facts *device, const fp8r_problem *problem)
     for (int i = 0; i < fp8r_sm90_config_count; ++i) {
         const struct fp8r_sm90_config *config = &fp8r_sm90_configs[i];
         fp8r_reason reason;
-        if (config->packed == maps || !fp8r_sm90_supports(device, problem, i, &reason)) continue;
+        if ((config->packed || config->shifted) == maps || !fp8r_sm90_supports(device, problem, i, &reason)) continue;
         const int segments = fp8r_sm90_segments(config, problem);
         if (invariant && (segments > 1 ? segments : config->split * config->inner) != split) continue;
         const double us = fp8r_sm90_expected_us(device, problem, i);

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "backend/sm90/shapes.h"
+#include "backend/sm90/shifted.h"
 #include "base/status.h"
 
 static fp8r_status cuda_failed(const char *call, cudaError_t error)
@@ -67,14 +68,19 @@ static fp8r_status find_driver(const char *name, void **function)
     return cuda_failed(name, error != cudaSuccess ? error : cudaErrorSymbolNotFound);
 }
 
+static fp8r_status find_function(const void *kernel, void **found)
+{
+    cudaFunction_t function;
+    const cudaError_t error = cudaGetFuncBySymbol(&function, kernel);
+    if (error != cudaSuccess) return cuda_failed("cudaGetFuncBySymbol", error);
+    *found = function;
+    return FP8R_OK;
+}
+
 static fp8r_status find_functions(struct fp8r_sm90_plan *plan)
 {
-    for (int i = 0; i < plan->shape_count; ++i) {
-        cudaFunction_t function;
-        const cudaError_t error = cudaGetFuncBySymbol(&function, plan->shapes[i].kernel);
-        if (error != cudaSuccess) return cuda_failed("cudaGetFuncBySymbol", error);
-        plan->shapes[i].function = function;
-    }
+    for (int i = 0; i < plan->shape_count; ++i)
+        FP8R_TRY(find_function(plan->shapes[i].kernel, &plan->shapes[i].function));
     return FP8R_OK;
 }
 
@@ -82,11 +88,12 @@ fp8r_status fp8r_sm90_prepare(const fp8r_device_facts *device, const fp8r_proble
                               struct fp8r_sm90_plan *plan)
 {
     struct fp8r_sm90_plan made = {
-        .config = &fp8r_sm90_configs[config], .problem = *problem, .dependent_launch = true};
+        .config = &fp8r_sm90_configs[config], .problem = *problem, .dependent_launch = true, .sm_count = device->sm_count};
     FP8R_TRY(find_driver("cuTensorMapEncodeTiled", &made.encode));
     FP8R_TRY(find_driver("cuLaunchKernelEx", &made.start));
     FP8R_TRY(prepare_shapes(device, &made));
     FP8R_TRY(find_functions(&made));
+    if (made.config->shifted) FP8R_TRY(find_function(fp8r_sm90_shifted_copy(), &made.copy));
     *plan = made;
     return FP8R_OK;
 }

@@ -15,12 +15,14 @@ static const char *const config_names[] = {
 #define ALTERNATING(name, tiles, columns, share_m, share_n)         "wide_" name
 #define SWAPPED(groups, tokens, columns)                            "wide_t" #tokens "x" #columns
 #define PACKED(name, groups, columns, split)                        "wide_" name
+#define SHIFTED(name, groups, tokens, split)                        "wide_" name
 #include "backend/sm90/configs.inc"
 #undef SKINNY
 #undef WIDE
 #undef ALTERNATING
 #undef SWAPPED
 #undef PACKED
+#undef SHIFTED
     NULL};
 
 /* The last M that is asked about together with m: steps of 8 and 16 inside a skinny kernel's width, then of
@@ -109,6 +111,12 @@ static int64_t horizon(void *user, const fp8r_device_facts *device, const fp8r_p
     return problem->batch == 1 || same_support(device, problem, end) ? end : problem->m;
 }
 
+static size_t workspace(void *user, const fp8r_device_facts *device, const fp8r_problem *problem, int config)
+{
+    (void)user, (void)device;
+    return fp8r_sm90_workspace(problem, config);
+}
+
 static fp8r_status prepare(void *user, const fp8r_services *services, const fp8r_device_facts *device,
                            const fp8r_problem *problem, int config, void **state)
 {
@@ -133,10 +141,14 @@ static void destroy(void *user, void *state)
 
 static fp8r_status run(void *user, const fp8r_services *services, const void *state,
                        const fp8r_problem *problem, int config, const fp8r_pointers *pointers,
-                       void *workspace, size_t workspace_bytes, void *stream)
+                       void *memory, size_t workspace_bytes, void *stream)
 {
-    (void)user, (void)services, (void)config, (void)workspace, (void)workspace_bytes;
-    return fp8r_sm90_launch(state, problem, pointers, stream);
+    const size_t needed = fp8r_sm90_workspace(problem, config);
+    (void)user, (void)services;
+    if (workspace_bytes < needed)
+        return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "workspace has %zu bytes: a copy of a needs %zu", workspace_bytes,
+                         needed);
+    return fp8r_sm90_launch(state, problem, pointers, memory, stream);
 }
 
 const fp8r_backend fp8r_backend_sm90 = {
@@ -146,6 +158,7 @@ const fp8r_backend fp8r_backend_sm90 = {
     .numerics = numerics,
     .pick = pick,
     .horizon = horizon,
+    .workspace = workspace,
     .prepare = prepare,
     .run = run,
     .destroy = destroy,

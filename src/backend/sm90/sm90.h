@@ -25,6 +25,7 @@ struct fp8r_sm90_config {
     int groups, tiles, columns; /* wide: the tile, see wide.cuh */
     bool alternate;             /* wide: warpgroups make tiles of their own, in turns */
     int tokens;                 /* wide: rows of a on the narrow side, where operands are swapped */
+    bool shifted;               /* wide, swapped: rows of b by fours, rows of a copied in front */
     bool packed;                /* wide: rows of any pitch from any address, without the copy engine */
 };
 
@@ -80,16 +81,21 @@ struct fp8r_sm90_plan {
     int shape_count;
     struct fp8r_sm90_shape shapes[FP8R_SM90_SHAPES_MAX]; /* by m_max, ascending */
     void *encode, *start;                                /* the driver's: tensor maps, launches */
+    int sm_count;
+    void *copy;                                          /* the driver's name of the kernel that copies rows of a */
 };
 
 /* Needs the device to be current. Errors: UNSUPPORTED, DEVICE. */
 fp8r_status fp8r_sm90_prepare(const fp8r_device_facts *device, const fp8r_problem *problem, int config,
                               struct fp8r_sm90_plan *plan);
 
-/* Queues the product. problem: as prepared, but for m (1 .. prepared) and batch strides. Allocates nothing,
- * does not synchronise, may be captured. Errors: DEVICE. */
+/* Bytes that a launch needs beside its operands; 0: none. */
+size_t fp8r_sm90_workspace(const fp8r_problem *problem, int config);
+
+/* Queues the product. problem: as prepared, but for m (1 .. prepared) and batch strides. workspace: as many
+ * bytes as the problem needs, aligned to 256. Allocates nothing, does not synchronise, may be captured. Errors: DEVICE. */
 fp8r_status fp8r_sm90_launch(const struct fp8r_sm90_plan *plan, const fp8r_problem *problem,
-                             const fp8r_pointers *pointers, void *stream);
+                             const fp8r_pointers *pointers, void *workspace, void *stream);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,24 @@
+/* Between the sm90 files: rows of b by fours, and the copy of a in front.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP8R_SM90_FOURS_H
+#define FP8R_SM90_FOURS_H
+
+#include <cuda.h>
+
+#include "backend/sm90/sm90.h"
+
+/* Is a copied into workspace? */
+bool fp8r_sm90_copies(const struct fp8r_sm90_config *config, const fp8r_problem *problem);
+
+/* Bytes from one row of the copy to the next. */
+int64_t fp8r_sm90_copy_pitch(const fp8r_problem *problem);
+
+/* Queues the copy into workspace, if there is one. Errors: DEVICE. */
+fp8r_status fp8r_sm90_copy(const struct fp8r_sm90_plan *plan, const fp8r_problem *problem,
+                           const fp8r_pointers *pointers, void *workspace, void *stream);
+
+/* A map of b for boxes of box_rows rows: of every 32, those of each class of four together, eight each; class i
+ * begins in front of its rows, by up to 32 bytes (shifted.cuh). False: the driver refuses. */
+bool fp8r_sm90_encode_fours(void *encode, CUtensorMap *map, const fp8r_problem *problem, const void *b, int box_rows);
+
+#endif
