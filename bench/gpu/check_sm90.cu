@@ -76,6 +76,8 @@ static const char *const default_cases[] = {
     "2048x2304x512:static",
     "2049x1792x512:precise:bias",
     "2049x3584x1408:precise",
+    "4097x2100x128:precise",
+    "1025x3600x256:precise:a=e5m2:fp16:bias=fp16",
     "4100x520x256:lda=512:ldb=384:ldo=1024",
     "3*1x512x1024:sb=batch:sa=batch",
     "128*4x128x512:tensor",

@@ -208,39 +208,6 @@ FP8R_DEVICE void add_to(float (&sums)[TILES][N / 2], const float (&acc)[TILES][N
     }
 }
 
-/* Partial sums added in fp32 after every block of K, by GROUPS warpgroups that take turns at the tensor
- * cores, a block each: one adds while the others' products run. The products of a block's last step are still
- * under way when the turn passes on; the next one's queue up behind them. Named barrier
- * FP8R_SM90_TURN_BARRIER + g lets group g begin; the last group lets group 0 begin once before it all. */
-template <int TILES, int N, int TYPES, int GROUPS>
-FP8R_DEVICE void accumulate_in_turns(float (&sums)[TILES][N / 2], const struct pipeline *pipe,
-                                     struct ring *ring, uint32_t p_offset, uint32_t q_offset,
-                                     const struct stride *stride, int group)
-{
-    constexpr int steps = FP8R_SM90_BLOCK_K / 32;
-    const uint32_t p_first = wgmma_descriptor_low(pipe->tiles + p_offset);
-    const uint32_t q_first = wgmma_descriptor_low(pipe->tiles + q_offset);
-    const int own = FP8R_SM90_TURN_BARRIER + group,
-              next = FP8R_SM90_TURN_BARRIER + (group + 1 < GROUPS ? group + 1 : 0);
-    set_neutral<TILES, N>(sums);
-    for (int block = 0; block < stride->blocks; ++block) {
-        const uint32_t stage = ring->stage * (pipe->stage_bytes / 16);
-        float acc[TILES][N / 2];
-        stage_wait(pipe, ring);
-        named_barrier_sync(own, 256);
-        multiply_steps<TILES, N, TYPES, 0, steps - 1>(acc, p_first + stage, q_first + stage, true);
-        wgmma_commit();
-        multiply_steps<TILES, N, TYPES, steps - 1, steps>(acc, p_first + stage, q_first + stage, false);
-        wgmma_commit();
-        wgmma_wait<1>();
-        named_barrier_arrive(next, 256);
-        wgmma_wait<0>();
-        stage_release(pipe, ring->stage);
-        ring_advance(ring, pipe->stages, 1);
-        add_to<TILES, N>(sums, acc);
-    }
-}
-
 /* One block of K into fresh accumulators; the block's stage, or -1 in front of the first. */
 template <int N, int TYPES>
 FP8R_DEVICE int multiply_block(float (&acc)[1][N / 2], const struct pipeline *pipe, struct ring *ring,
@@ -287,8 +254,101 @@ FP8R_DEVICE void accumulate_in_pairs(float (&sums)[1][N / 2], const struct pipel
     add_to<1, N>(sums, even);
 }
 
-/* The same without turns (segments = 0), or adding at the ends of `segments` equal parts of K, which are the
- * parts that a split kernel of that class sums. */
+/* Promotion where two sets of all N columns do not fit the registers: each holds a half of the columns, and
+ * one is added while products go into the other. */
+template <int N> struct halves {
+    float set[2][1][N / 4];
+    uint32_t p, q; /* low descriptors of the ring's first stage */
+    int behind;    /* the oldest stage not given back */
+};
+
+/* Half HALF of the columns of the ring's next block of K. The first half waits for the stage, the second
+ * leaves it. */
+template <int N, int TYPES, int HALF>
+FP8R_DEVICE void multiply_half(struct halves<N> *halves, const struct pipeline *pipe, struct ring *ring)
+{
+    constexpr uint32_t begin = HALF * (N / 2) * (FP8R_SM90_BLOCK_K / 16);
+    const uint32_t offset = ring->stage * (pipe->stage_bytes / 16);
+    if (HALF == 0) stage_wait(pipe, ring);
+    multiply_steps<1, N / 2, TYPES, 0, FP8R_SM90_BLOCK_K / 32>(halves->set[HALF], halves->p + offset,
+                                                               halves->q + offset + begin, true);
+    wgmma_commit();
+    if (HALF == 1) ring_advance(ring, pipe->stages, 1);
+}
+
+/* Adds a half when all products but for those of PENDING younger ones are complete. */
+template <int N, int HALF, int PENDING>
+FP8R_DEVICE void add_half(float (&sums)[1][N / 2], struct halves<N> *halves, const struct pipeline *pipe)
+{
+    wgmma_wait<PENDING>();
+    if (HALF == 1) {
+        stage_release(pipe, halves->behind);
+        if (++halves->behind == pipe->stages) halves->behind = 0;
+    }
+#pragma unroll
+    for (int j = 0; j < N / 4; ++j)
+        sums[0][HALF * (N / 4) + j] = __fadd_rn(sums[0][HALF * (N / 4) + j], halves->set[HALF][0][j]);
+}
+
+/* Adds a block's halves, and begins those of the next one. */
+template <int N, int TYPES>
+FP8R_DEVICE void halves_step(float (&sums)[1][N / 2], struct halves<N> *halves, const struct pipeline *pipe,
+                             struct ring *ring)
+{
+    add_half<N, 0, 1>(sums, halves, pipe);
+    multiply_half<N, TYPES, 0>(halves, pipe, ring);
+    add_half<N, 1, 1>(sums, halves, pipe);
+    multiply_half<N, TYPES, 1>(halves, pipe, ring);
+}
+
+/* Before the first tile: its first block's products. */
+template <int N, int TYPES>
+FP8R_DEVICE void halves_begin(struct halves<N> *halves, const struct pipeline *pipe, struct ring *ring,
+                              uint32_t p_offset, uint32_t q_offset)
+{
+    halves->p = wgmma_descriptor_low(pipe->tiles + p_offset);
+    halves->q = wgmma_descriptor_low(pipe->tiles + q_offset);
+    halves->behind = 0;
+    multiply_half<N, TYPES, 0>(halves, pipe, ring);
+    multiply_half<N, TYPES, 1>(halves, pipe, ring);
+}
+
+/* A tile's sums but for its last block, whose products are under way then. Returns how many blocks are left,
+ * which is 1. */
+template <int N, int TYPES>
+FP8R_DEVICE int halves_walk(float (&sums)[1][N / 2], struct halves<N> *halves, const struct pipeline *pipe,
+                            struct ring *ring, int blocks)
+{
+    int left = blocks;
+    set_neutral<1, N>(sums);
+    for (; left > 1; --left)
+        halves_step<N, TYPES>(sums, halves, pipe, ring);
+    return left;
+}
+
+/* The rest of a tile's sums; unless it is the LAST one, the next one's first block is under way then. Without
+ * the question how much is left, and a wait for everything on the way that is never taken, ptxas does not see
+ * which products are in flight behind the loop and serialises them all (its remark C7514). */
+template <int N, int TYPES, bool LAST>
+FP8R_DEVICE void halves_end(float (&sums)[1][N / 2], struct halves<N> *halves, const struct pipeline *pipe,
+                            struct ring *ring, int left)
+{
+    if (left != 1) {
+        add_half<N, 0, 0>(sums, halves, pipe);
+        if (!LAST) {
+            multiply_half<N, TYPES, 0>(halves, pipe, ring);
+            multiply_half<N, TYPES, 1>(halves, pipe, ring);
+        }
+    } else if (LAST) {
+        add_half<N, 0, 1>(sums, halves, pipe);
+        add_half<N, 1, 0>(sums, halves, pipe);
+    } else {
+        halves_step<N, TYPES>(sums, halves, pipe, ring);
+    }
+}
+
+/* The same with one set of accumulators (segments = 0), or adding at the ends of `segments` equal parts of K,
+ * which are the parts that a split kernel of that class sums. */
 template <int TILES, int N, int TYPES>
 FP8R_DEVICE void accumulate_promoting(float (&sums)[TILES][N / 2], const struct pipeline *pipe,
                                       struct ring *ring, uint32_t p_offset, uint32_t q_offset,

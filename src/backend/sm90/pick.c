@@ -235,10 +235,7 @@ static double wide_us(const struct rates *rates, const struct fp8r_sm90_config *
                       const struct fp8r_sm90_factor *factor, const fp8r_problem *problem)
 {
     const struct spread it = spread_of(rates, config, problem);
-    /* Warpgroups that promote what does not fit the registers twice wait for each other. */
-    const bool waits = problem->accumulation == FP8R_ACCUMULATE_PRECISE &&
-                       !FP8R_SM90_WIDE_PAIRS(config->tiles, config->columns);
-    const double walks = (waits ? 1.17 : 1.0) * factor->walk * wide_walks_us(rates, config, problem, &it);
+    const double walks = factor->walk * wide_walks_us(rates, config, problem, &it);
     const double store = 0.989 + it.area / 14.97e3;
     const double exchange = exchange_us(config, it.area, 0.483, 9.813e3);
     /* Between tiles: taking turns hides the stores, and split blocks, which make one tile each, start anew.

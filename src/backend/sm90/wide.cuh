@@ -5,111 +5,9 @@
 #ifndef FP8R_SM90_WIDE_CUH
 #define FP8R_SM90_WIDE_CUH
 
-#include "backend/sm90/epilogue.cuh"
 #include "backend/sm90/mainloop.cuh"
 #include "backend/sm90/wide_load.cuh"
-
-/* Units of a split's reduction: 16 rows and 16 columns of out, 1024 bytes; owned as in the skinny family.
- * memory: where partial sums are received; scale_a: of the tile's rows, in shared memory. */
-template <int TILES, int COLUMNS, int GROUPS>
-FP8R_DEVICE void wide_reduce(const struct fp8r_sm90_args *args, const struct wide_place *place,
-                             const struct wide_tile *tile, const float (&sums)[TILES][COLUMNS / 2],
-                             uint8_t *memory, uint32_t memory_address, uint32_t received,
-                             const float *scale_b, const float *bias, const float *scale_a)
-{
-    constexpr int per_row = COLUMNS / 16, units = GROUPS * 4 * TILES * per_row;
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int first_rank = args->split * (place->m_rank + args->share_m * place->n_rank);
-    if (args->flags & FP8R_SM90_RECEIVE_IN_STAGES) { /* nobody may still be reading them */
-        cluster_arrive_relaxed();
-        cluster_wait();
-    }
-    int owner, slot = divide(warp * TILES * per_row, &args->by_split, &owner);
-#pragma unroll
-    for (int i = 0; i < TILES; ++i) {
-        const bool exist = tile->m + (warp / 4 * TILES + i) * 64 + warp % 4 * 16 < args->m;
-#pragma unroll
-        for (int j = 0; j < per_row; ++j) {
-            const uint32_t at = memory_address + (slot * args->split + place->k_rank) * 1024 + lane * 16;
-            const uint32_t remote = cluster_address(at, first_rank + owner);
-            const float *s = &sums[i][8 * j];
-            if (exist) {
-                cluster_store(remote, make_float4(s[0], s[1], s[2], s[3]));
-                cluster_store(remote + 512, make_float4(s[4], s[5], s[6], s[7]));
-            }
-            if (++owner == args->split) {
-                owner = 0;
-                ++slot;
-            }
-        }
-    }
-    barrier_arrive_release(received, first_rank, args->split);
-    barrier_wait_cluster(received, 0);
-    uint16_t *const out = (uint16_t *)args->out + tile->batch * args->out_batch;
-    const bool fours = args->flags & FP8R_SM90_OUT_FOURS;
-#pragma unroll 2
-    for (slot = warp; slot * args->split + place->k_rank < units; slot += 4 * GROUPS) {
-        const int unit = slot * args->split + place->k_rank;
-        const int from = unit / per_row; /* warp and tile that held it */
-        const int row = (from / TILES / 4 * TILES + from % TILES) * 64 + from / TILES % 4 * 16;
-        const int column = unit % per_row * 16;
-        if (tile->m + row >= args->m) continue; /* nothing was sent */
-        const float4 *parts = (const float4 *)memory + slot * args->split * 64 + lane;
-        const float4 sum[2] = {sum_parts<64>(parts, args->split), sum_parts<64>(parts + 32, args->split)};
-        const float scales[2] = {scale_a[row + lane / 4], scale_a[row + lane / 4 + 8]};
-        if (fours && !args->bias)
-            store_straight_fours<false>(args, out, sum, tile->m + row, tile->n + column, scale_b + column,
-                                        bias + column, scales);
-        else
-            store_straight(args, sum, tile->batch, tile->m + row, tile->n + column, scale_b + column,
-                           bias + column, scales);
-    }
-}
-
-/* The tile's rows of one warp to out; m: the first of them. */
-template <int TILES, int COLUMNS, bool ALTERNATE>
-FP8R_DEVICE void wide_store(const struct fp8r_sm90_args *args, const struct wide_tile *tile, int m,
-                            const float (&sums)[TILES][COLUMNS / 2], const float *scale_b, const float *bias,
-                            const float (&scale_a)[TILES][2])
-{
-    const bool bf16 = args->out_dtype == FP8R_DTYPE_BF16, biased = args->bias != NULL;
-#pragma unroll
-    for (int i = 0; i < TILES; ++i) {
-        if (ALTERNATE || (args->flags & FP8R_SM90_INTERLEAVED)) {
-            if (bf16 && !biased)
-                store_interleaved<COLUMNS, true, false>(args, sums[i], tile->batch, m + 64 * i, tile->n,
-                                                        scale_b, bias, scale_a[i]);
-            else if (bf16)
-                store_interleaved<COLUMNS, true, true>(args, sums[i], tile->batch, m + 64 * i, tile->n,
-                                                       scale_b, bias, scale_a[i]);
-            else if (!biased)
-                store_interleaved<COLUMNS, false, false>(args, sums[i], tile->batch, m + 64 * i, tile->n,
-                                                         scale_b, bias, scale_a[i]);
-            else
-                store_interleaved<COLUMNS, false, true>(args, sums[i], tile->batch, m + 64 * i, tile->n,
-                                                        scale_b, bias, scale_a[i]);
-        } else if (!ALTERNATE && (args->flags & FP8R_SM90_OUT_FOURS) && !biased) {
-#pragma unroll
-            for (int j = 0; j < COLUMNS / 16; ++j) {
-                const float *s = &sums[i][8 * j];
-                const float4 pair[2] = {make_float4(s[0], s[1], s[2], s[3]),
-                                        make_float4(s[4], s[5], s[6], s[7])};
-                store_straight_fours<false>(args, (uint16_t *)args->out + tile->batch * args->out_batch, pair,
-                                            m + 64 * i, tile->n + 16 * j, scale_b + 16 * j, bias + 16 * j,
-                                            scale_a[i]);
-            }
-        } else if (!ALTERNATE) {
-#pragma unroll
-            for (int j = 0; j < COLUMNS / 16; ++j) {
-                const float *s = &sums[i][8 * j];
-                const float4 pair[2] = {make_float4(s[0], s[1], s[2], s[3]),
-                                        make_float4(s[4], s[5], s[6], s[7])};
-                store_straight(args, pair, tile->batch, m + 64 * i, tile->n + 16 * j, scale_b + 16 * j,
-                               bias + 16 * j, scale_a[i]);
-            }
-        }
-    }
-}
+#include "backend/sm90/wide_results.cuh"
 
 /* Barriers beside those of the pipeline; of the scales' there are two each. */
 struct wide_barriers {
@@ -205,19 +103,13 @@ FP8R_DEVICE void wide_load_scales(const struct fp8r_sm90_args *args, const struc
 
 /* The sums of a tile. Warpgroups that alternate wait for their turn and give it on when their last products
  * are under way. */
-template <int GROUPS, int TILES, int COLUMNS, bool PROMOTE, int TYPES, bool ALTERNATE>
+template <int TILES, int COLUMNS, bool PROMOTE, int TYPES, bool ALTERNATE>
 FP8R_DEVICE void wide_multiply(const struct fp8r_sm90_args *args, const struct pipeline *pipe,
                                struct ring *ring, const struct stride *stride, uint32_t p_offset,
                                uint32_t q_offset, int group, float (&sums)[TILES][COLUMNS / 2])
 {
-    if constexpr (PROMOTE && FP8R_SM90_WIDE_PAIRS(TILES, COLUMNS)) {
+    if constexpr (PROMOTE) {
         accumulate_in_pairs<COLUMNS, TYPES>(sums, pipe, ring, p_offset, q_offset, stride);
-    } else if (PROMOTE && args->segments == 0) {
-        accumulate_in_turns<TILES, COLUMNS, TYPES, GROUPS>(sums, pipe, ring, p_offset, q_offset, stride,
-                                                           group);
-    } else if (PROMOTE) {
-        accumulate_promoting<TILES, COLUMNS, TYPES>(sums, pipe, ring, p_offset, q_offset, stride,
-                                                    args->segments);
     } else if (ALTERNATE) {
         named_barrier_sync(FP8R_SM90_TURN_BARRIER + group, 256);
         accumulate_fast<TILES, COLUMNS, TYPES>(sums, pipe, ring, p_offset, q_offset, stride, stride->blocks,
@@ -243,8 +135,7 @@ FP8R_DEVICE void wide_consume(const struct fp8r_sm90_args *args, const struct wi
     float sums[TILES][COLUMNS / 2], scale_a[TILES][2];
     struct ring ring = {0, 0, 0, 0};
     int count = ALTERNATE ? group : 0;
-    constexpr bool in_turns = ALTERNATE || (PROMOTE && !FP8R_SM90_WIDE_PAIRS(TILES, COLUMNS));
-    if (in_turns && group == GROUPS - 1) named_barrier_arrive(FP8R_SM90_TURN_BARRIER, 256);
+    if (ALTERNATE && group == GROUPS - 1) named_barrier_arrive(FP8R_SM90_TURN_BARRIER, 256);
     if (ALTERNATE && group == 1) ring_skip(&ring, &args->by_stages, place->blocks);
     for (int index = first + count * args->step; index < args->tiles;
          index += each * args->step, count += each) {
@@ -256,8 +147,8 @@ FP8R_DEVICE void wide_consume(const struct fp8r_sm90_args *args, const struct wi
                 scale_a[i][half] =
                     load_scale_a(args, tile.batch, tile.m + row + 64 * i + lane / 4 + 8 * half);
         }
-        wide_multiply<GROUPS, TILES, COLUMNS, PROMOTE, TYPES, ALTERNATE>(args, pipe, &ring, &stride, p_offset,
-                                                                         q_offset, group, sums);
+        wide_multiply<TILES, COLUMNS, PROMOTE, TYPES, ALTERNATE>(args, pipe, &ring, &stride, p_offset,
+                                                                 q_offset, group, sums);
         const float *const scale_b = scales + count % 2 * (2 * COLUMNS), *const bias = scale_b + COLUMNS;
         barrier_wait(barriers->scales_full + 8 * (count % 2), count / 2 & 1);
         if (!ALTERNATE && args->split > 1) {
@@ -275,6 +166,93 @@ FP8R_DEVICE void wide_consume(const struct fp8r_sm90_args *args, const struct wi
         __syncwarp();
         if (lane == 0) barrier_arrive(barriers->scales_empty + 8 * (count % 2));
     }
+}
+
+/* A multiplying warpgroup: where it stands, and what of the tile is its own. */
+struct wide_consumer {
+    const struct fp8r_sm90_args *args;
+    const struct wide_place *place;
+    const struct pipeline *pipe;
+    const struct wide_barriers *barriers;
+    uint8_t *memory; /* the block's, aligned */
+    int group, row;  /* row: the warp's first of the tile */
+    uint32_t p_offset, q_offset;
+    struct ring ring;
+};
+
+/* What the warp that loads scales has stored for the count-th tile, `floats` of them a tile. */
+FP8R_DEVICE const float *wide_scales(const struct wide_consumer *own, int count, int floats)
+{
+    barrier_wait(own->barriers->scales_full + 8 * (count % 2), count / 2 & 1);
+    return (const float *)(own->memory + own->args->scales_offset) + count % 2 * floats;
+}
+
+FP8R_DEVICE void wide_scales_release(const struct wide_consumer *own, int count)
+{
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) barrier_arrive(own->barriers->scales_empty + 8 * (count % 2));
+}
+
+/* Scales of the thread's two rows. */
+FP8R_DEVICE void wide_row_scales(const struct wide_consumer *own, const struct wide_tile *tile,
+                                 float (&scale_a)[1][2])
+{
+    const int first = tile->m + own->row + threadIdx.x % 32 / 4;
+    scale_a[0][0] = load_scale_a(own->args, tile->batch, first);
+    scale_a[0][1] = load_scale_a(own->args, tile->batch, first + 8);
+}
+
+/* Results of a block's last tile, the count-th; only that one may be a part of K. With the exchange inside of
+ * the loop over tiles the compiler keeps the products' descriptors in registers of the lanes. */
+template <int GROUPS, int COLUMNS>
+FP8R_DEVICE void wide_last_results(const struct wide_consumer *own, const struct wide_tile *tile,
+                                   const float (&sums)[1][COLUMNS / 2], const float (&scale_a)[1][2],
+                                   int count)
+{
+    const struct fp8r_sm90_args *const args = own->args;
+    const int lane = threadIdx.x % 32;
+    const float *const scale_b = wide_scales(own, count, 2 * COLUMNS), *const bias = scale_b + COLUMNS;
+    if (args->split == 1) {
+        wide_store<1, COLUMNS, false>(args, tile, tile->m + own->row, sums, scale_b, bias, scale_a);
+        return;
+    }
+    float *const row_scales = (float *)(own->memory + args->scales_offset) + 4 * COLUMNS;
+    if (lane % 4 < 2)
+        row_scales[own->row + lane / 4 + 8 * (lane % 4)] = lane % 4 ? scale_a[0][1] : scale_a[0][0];
+    wide_reduce<1, COLUMNS, GROUPS>(args, own->place, tile, sums, own->memory + args->receive_offset,
+                                    own->pipe->tiles + args->receive_offset, own->barriers->received, scale_b,
+                                    bias, row_scales);
+}
+
+/* The way over the tiles of a warpgroup that promotes in halves. The next tile's first products are under way
+ * while this one's results are stored; where these go is worked out before, behind other products: it takes
+ * as long as the store itself. */
+template <int GROUPS, int COLUMNS, int TYPES>
+FP8R_DEVICE void wide_consume_halves(struct wide_consumer *own, int first)
+{
+    constexpr int rows = GROUPS * 64;
+    const struct fp8r_sm90_args *const args = own->args;
+    const int blocks = own->place->blocks;
+    struct halves<COLUMNS> halves;
+    float sums[1][COLUMNS / 2], scale_a[1][2];
+    int index = first, count = 0;
+    if (first >= args->tiles) return;
+    halves_begin<COLUMNS, TYPES>(&halves, own->pipe, &own->ring, own->p_offset, own->q_offset);
+    for (; index + args->step < args->tiles; index += args->step, ++count) {
+        const int left = halves_walk<COLUMNS, TYPES>(sums, &halves, own->pipe, &own->ring, blocks);
+        const struct wide_tile tile = wide_tile_at(args, own->place, index, rows, COLUMNS);
+        wide_row_scales(own, &tile, scale_a);
+        halves_end<COLUMNS, TYPES, false>(sums, &halves, own->pipe, &own->ring, left);
+        const float *const scale_b = wide_scales(own, count, 2 * COLUMNS);
+        wide_store<1, COLUMNS, false>(args, &tile, tile.m + own->row, sums, scale_b, scale_b + COLUMNS,
+                                      scale_a);
+        wide_scales_release(own, count);
+    }
+    const struct wide_tile tile = wide_tile_at(args, own->place, index, rows, COLUMNS);
+    wide_row_scales(own, &tile, scale_a);
+    const int left = halves_walk<COLUMNS, TYPES>(sums, &halves, own->pipe, &own->ring, blocks);
+    halves_end<COLUMNS, TYPES, true>(sums, &halves, own->pipe, &own->ring, left);
+    wide_last_results<GROUPS, COLUMNS>(own, &tile, sums, scale_a, count);
 }
 
 /* GROUPS warpgroups multiply, each TILES times 64 rows of a with COLUMNS rows of b: parts of one tile, or,
@@ -309,8 +287,22 @@ __global__ void __launch_bounds__(FP8R_SM90_WIDE_BOUND(GROUPS, TILES *COLUMNS / 
     } else {
         registers_grow<FP8R_SM90_WIDE_REGISTERS(TILES * COLUMNS / 2 * (PROMOTE ? 2 : 1))>();
         grid_wait();
-        wide_consume<GROUPS, TILES, COLUMNS, PROMOTE, TYPES, ALTERNATE>(&args, &place, &pipe, &barriers,
-                                                                        memory_pointer, group, first);
+        if constexpr (PROMOTE && !FP8R_SM90_WIDE_PAIRS(TILES, COLUMNS)) {
+            struct wide_consumer own = {&args,
+                                        &place,
+                                        &pipe,
+                                        &barriers,
+                                        memory_pointer,
+                                        group,
+                                        group * 64 + warp % 4 * 16,
+                                        (uint32_t)group * (64 * FP8R_SM90_BLOCK_K),
+                                        rows * FP8R_SM90_BLOCK_K,
+                                        {0, 0, 0, 0}};
+            wide_consume_halves<GROUPS, COLUMNS, TYPES>(&own, first);
+        } else {
+            wide_consume<GROUPS, TILES, COLUMNS, PROMOTE, TYPES, ALTERNATE>(&args, &place, &pipe, &barriers,
+                                                                            memory_pointer, group, first);
+        }
     }
 }
 

@@ -6,31 +6,6 @@
 
 #include "backend/sm90/wide.cuh"
 
-/* A multiplying warpgroup: where it stands, and what of the tile is its own. */
-struct wide_consumer {
-    const struct fp8r_sm90_args *args;
-    const struct wide_place *place;
-    const struct pipeline *pipe;
-    const struct wide_barriers *barriers;
-    uint8_t *memory; /* the block's, aligned */
-    int group, row;  /* row: the warp's first of the tile */
-    uint32_t p_offset, q_offset;
-    struct ring ring;
-};
-
-/* What the warp that loads scales has stored for the count-th tile, `floats` of them a tile. */
-FP8R_DEVICE const float *wide_scales(const struct wide_consumer *own, int count, int floats)
-{
-    barrier_wait(own->barriers->scales_full + 8 * (count % 2), count / 2 & 1);
-    return (const float *)(own->memory + own->args->scales_offset) + count % 2 * floats;
-}
-
-FP8R_DEVICE void wide_scales_release(const struct wide_consumer *own, int count)
-{
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) barrier_arrive(own->barriers->scales_empty + 8 * (count % 2));
-}
-
 /* What every warp of a block knows: its place, the pipeline, the barriers. */
 struct wide_block {
     struct wide_place place;
