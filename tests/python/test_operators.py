@@ -233,9 +233,9 @@ def test_capture(cuda):
 
 
 def replayed(function):
-    """The results of a captured call, overwritten and computed again by the graph."""
+    """The results of a call captured on the current device, overwritten and computed again by the graph."""
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    with torch.cuda.graph(graph, stream=torch.cuda.Stream()):  # torch's own choice is a stream of the first device that captured
         results = function()
     for result in results:
         result.view(torch.uint8).fill_(0x7f)
