@@ -24,35 +24,43 @@ static const struct tile {
 static const struct factor {
     double times, walk, ends, by_k, by_m, by_n;
 } factors[FP8R_CUBLASLT_CONFIGS] = {
-    [FP8R_CUBLASLT_T64x8_C1x1_O1] = {0.911, 0.958, 0.999, -0.035, 0.008, 0.065},
-    [FP8R_CUBLASLT_T64x8_C1x1_O3] = {0.998, 0.999, 1.000, -0.003, 0.000, -0.001},
-    [FP8R_CUBLASLT_T64x32_C4x1_O5] = {1.022, 1.010, 1.001, -0.010, -0.008, -0.021},
-    [FP8R_CUBLASLT_T64x32_C4x1_O7] = {1.027, 1.011, 1.001, -0.001, -0.007, -0.017},
-    [FP8R_CUBLASLT_T64x64_C1x1_O1] = {0.987, 0.992, 0.997, 0.042, -0.037, 0.020},
-    [FP8R_CUBLASLT_T64x64_C1x1_O4] = {1.033, 1.012, 1.000, 0.011, -0.004, -0.007},
-    [FP8R_CUBLASLT_T64x64_C4x1_O3] = {1.019, 1.015, 1.001, -0.011, 0.019, -0.020},
-    [FP8R_CUBLASLT_T96x64_C1x1_O0] = {0.977, 0.993, 1.000, 0.037, -0.015, -0.013},
-    [FP8R_CUBLASLT_T96x64_C4x1_O0] = {1.026, 1.012, 1.000, 0.015, 0.020, -0.003},
-    [FP8R_CUBLASLT_T112x64_C1x1_O4] = {1.007, 1.005, 0.999, 0.010, 0.000, 0.006},
-    [FP8R_CUBLASLT_T128x32_C1x1_O3] = {1.019, 1.006, 1.000, 0.002, 0.000, 0.002},
-    [FP8R_CUBLASLT_T128x32_C1x1_O5] = {0.963, 0.994, 1.001, -0.009, 0.007, -0.015},
-    [FP8R_CUBLASLT_T128x32_C1x1_O7] = {1.017, 1.005, 1.000, 0.003, 0.000, 0.002},
-    [FP8R_CUBLASLT_T256x32_C1x1_O5] = {0.968, 0.995, 1.000, -0.001, 0.043, -0.023},
-    [FP8R_CUBLASLT_T256x32_C1x1_O7] = {1.013, 1.005, 1.000, 0.001, 0.003, 0.001},
-    [FP8R_CUBLASLT_T128x64_C1x1_O1] = {0.980, 0.968, 1.004, -0.088, -0.029, 0.050},
-    [FP8R_CUBLASLT_T128x64_C2x1_O4] = {1.014, 1.008, 0.999, 0.021, -0.003, 0.008},
-    [FP8R_CUBLASLT_T128x64_C1x2_O3] = {1.033, 1.007, 1.002, -0.021, -0.034, 0.024},
-    [FP8R_CUBLASLT_T256x64_C1x1_O4] = {0.948, 0.994, 0.995, 0.028, -0.009, 0.025},
-    [FP8R_CUBLASLT_T256x64_C1x1_O6] = {1.022, 1.009, 1.000, 0.004, 0.009, 0.006},
-    [FP8R_CUBLASLT_T96x128_C1x1_O4] = {1.010, 1.008, 0.999, 0.012, 0.008, 0.001},
-    [FP8R_CUBLASLT_T96x128_C2x1_O0] = {0.998, 0.995, 1.005, -0.029, -0.021, -0.007},
-    [FP8R_CUBLASLT_T96x128_C4x2_O2] = {1.037, 1.019, 0.999, 0.020, 0.091, -0.012},
-    [FP8R_CUBLASLT_T112x128_C1x1_O0] = {1.005, 1.001, 1.000, 0.003, -0.003, -0.002},
-    [FP8R_CUBLASLT_T112x128_C1x1_O2] = {0.993, 0.996, 0.998, 0.011, -0.037, 0.022},
-    [FP8R_CUBLASLT_T112x128_C2x1_O0] = {0.969, 0.982, 1.003, -0.018, -0.014, 0.027},
-    [FP8R_CUBLASLT_T128x128_C1x1_O2] = {1.010, 1.003, 1.000, 0.004, -0.011, 0.004},
-    [FP8R_CUBLASLT_T128x128_C1x2_O2] = {1.011, 1.005, 0.993, 0.051, -0.094, -0.048},
-    [FP8R_CUBLASLT_T128x128_C2x1_O1] = {0.993, 0.990, 1.005, -0.022, -0.044, -0.014},
+    [FP8R_CUBLASLT_T64x8_C1x1_O1] = {0.931, 0.964, 1.002, -0.043, 0.016, 0.010},
+    [FP8R_CUBLASLT_T64x8_C1x1_O3] = {0.999, 0.999, 1.000, -0.004, -0.002, -0.003},
+    [FP8R_CUBLASLT_T64x32_C4x1_O5] = {1.014, 1.004, 1.003, -0.022, -0.005, -0.037},
+    [FP8R_CUBLASLT_T64x32_C4x1_O7] = {1.027, 1.006, 1.002, -0.011, -0.004, -0.022},
+    [FP8R_CUBLASLT_T64x64_C1x1_O1] = {1.000, 0.988, 0.997, 0.020, -0.072, 0.044},
+    [FP8R_CUBLASLT_T64x64_C1x1_O4] = {1.035, 1.012, 1.000, 0.013, -0.008, -0.001},
+    [FP8R_CUBLASLT_T64x64_C4x1_O3] = {1.002, 1.039, 0.995, 0.038, 0.043, -0.034},
+    [FP8R_CUBLASLT_T96x64_C1x1_O0] = {0.976, 0.988, 0.996, 0.059, -0.030, -0.001},
+    [FP8R_CUBLASLT_T96x64_C4x1_O0] = {0.988, 1.010, 1.000, 0.025, 0.027, -0.025},
+    [FP8R_CUBLASLT_T112x64_C1x1_O4] = {0.991, 1.007, 0.998, 0.013, 0.001, 0.000},
+    [FP8R_CUBLASLT_T128x32_C1x1_O3] = {1.020, 1.005, 1.000, 0.004, -0.002, 0.007},
+    [FP8R_CUBLASLT_T128x32_C1x1_O5] = {0.952, 0.978, 1.001, -0.009, 0.001, -0.017},
+    [FP8R_CUBLASLT_T128x32_C1x1_O7] = {1.018, 1.005, 1.000, 0.006, -0.001, 0.006},
+    [FP8R_CUBLASLT_T256x32_C1x1_O5] = {0.965, 1.001, 1.001, -0.005, 0.055, -0.024},
+    [FP8R_CUBLASLT_T256x32_C1x1_O7] = {1.014, 1.004, 1.000, 0.002, 0.003, 0.003},
+    [FP8R_CUBLASLT_T128x64_C1x1_O1] = {0.985, 0.968, 1.005, -0.084, -0.028, 0.072},
+    [FP8R_CUBLASLT_T128x64_C2x1_O4] = {1.014, 1.008, 0.999, 0.019, -0.002, 0.004},
+    [FP8R_CUBLASLT_T128x64_C1x2_O3] = {1.040, 1.002, 1.003, -0.028, -0.054, 0.032},
+    [FP8R_CUBLASLT_T256x64_C1x1_O4] = {0.952, 0.990, 0.993, 0.040, -0.017, 0.042},
+    [FP8R_CUBLASLT_T256x64_C1x1_O6] = {1.024, 1.010, 1.000, 0.006, 0.010, 0.007},
+    [FP8R_CUBLASLT_T96x128_C1x1_O4] = {1.013, 1.008, 0.999, 0.014, 0.003, 0.002},
+    [FP8R_CUBLASLT_T96x128_C2x1_O0] = {1.007, 1.001, 1.002, -0.005, -0.063, 0.005},
+    [FP8R_CUBLASLT_T96x128_C4x2_O2] = {1.003, 0.998, 1.004, -0.011, 0.060, -0.002},
+    [FP8R_CUBLASLT_T112x128_C1x1_O0] = {1.005, 1.001, 0.999, 0.005, -0.010, 0.003},
+    [FP8R_CUBLASLT_T112x128_C1x1_O2] = {1.012, 1.004, 1.000, 0.004, -0.013, 0.004},
+    [FP8R_CUBLASLT_T112x128_C2x1_O0] = {0.991, 0.988, 1.003, -0.012, -0.055, -0.001},
+    [FP8R_CUBLASLT_T128x128_C1x1_O2] = {1.010, 1.003, 1.000, 0.005, -0.014, 0.003},
+    [FP8R_CUBLASLT_T128x128_C1x2_O2] = {1.009, 1.006, 0.987, 0.047, -0.121, -0.053},
+    [FP8R_CUBLASLT_T128x128_C2x1_O1] = {0.998, 0.986, 1.003, -0.015, -0.070, -0.026},
+    [FP8R_CUBLASLT_T128x96_C4x1_O5] = {0.966, 0.996, 1.000, 0.009, 0.060, 0.009},
+    [FP8R_CUBLASLT_T128x96_C4x2_O7] = {1.034, 1.004, 1.005, -0.028, 0.012, 0.033},
+    [FP8R_CUBLASLT_T128x128_C1x4_O3] = {0.997, 0.995, 1.001, -0.029, -0.037, 0.057},
+    [FP8R_CUBLASLT_T128x128_C2x2_O5] = {1.003, 1.006, 0.999, 0.011, 0.040, -0.009},
+    [FP8R_CUBLASLT_T128x128_C4x1_O1] = {0.954, 0.981, 0.998, 0.017, 0.010, -0.017},
+    [FP8R_CUBLASLT_T128x128_C4x2_O5] = {1.000, 1.003, 1.002, -0.005, 0.066, -0.012},
+    [FP8R_CUBLASLT_T128x192_C4x1_O5] = {1.055, 1.033, 1.002, 0.002, 0.050, 0.002},
+    [FP8R_CUBLASLT_T192x128_C1x2_O7] = {1.016, 0.996, 1.006, -0.030, -0.045, 0.000},
 };
 
 bool fp8r_cublaslt_is_modelled(const fp8r_problem *problem)
@@ -80,7 +88,7 @@ static int64_t resident_clusters(int64_t sm_count, int cluster)
 static double off_lines(const fp8r_problem *problem)
 {
     if (problem->k % 128 == 0) return 0;
-    return problem->k % 64 == 0 ? 0.288 : problem->k % 32 == 0 ? 0.441 : 1.0;
+    return problem->k % 64 == 0 ? 0.282 : problem->k % 32 == 0 ? 0.6 : 1.0;
 }
 
 /* How the tiles of a problem come to the multiprocessors. */
@@ -117,13 +125,13 @@ static double walk_us(const struct tile *tile, const fp8r_problem *problem, cons
     const double shared_rows = 1.0 - 1.0 / tile->cluster_columns,
                  shared_columns = 1.0 - 1.0 / tile->cluster_rows;
     const double lines = it->mean_rows / tile->cluster_columns + it->mean_columns / tile->cluster_rows;
-    const double off = off_lines(problem), crowd = pow(busy, fmax(1.0 - 0.618 * off, 0.1));
+    const double off = off_lines(problem), crowd = pow(busy, fmax(1.0 - 0.446 * off, 0.1));
     const double times[] = {
-        2.0 * area * k / (1.33 * (1.0 + 0.402 * (1.0 - busy)) * sm_operations),
-        (tile->rows * (1.0 - 0.254 * shared_rows) + tile->columns * (1.0 - 0.254 * shared_columns)) * k /
-            139.8e3,
-        (0.0242 + 0.152 * busy) * (double)fp8r_size_blocks(problem->k, 128),
-        crowd * lines * k / 131.6e3 * (1.0 + 1.6 * off),
+        2.0 * area * k / (1.17 * (1.0 + 0.969 * (1.0 - busy)) * sm_operations),
+        (tile->rows * (1.0 - 0.22 * shared_rows) + tile->columns * (1.0 - 0.22 * shared_columns)) * k /
+            126.2e3,
+        (0.0178 + 0.171 * busy) * (double)fp8r_size_blocks(problem->k, 128),
+        crowd * lines * k / 142.7e3 * (1.0 + 1.72 * off),
     };
     double sum = 0;
     for (size_t i = 0; i < sizeof times / sizeof *times; i++)
@@ -136,11 +144,11 @@ static double walk_us(const struct tile *tile, const fp8r_problem *problem, cons
 static double waves_us(const struct tile *tile, const struct factor *factor, const fp8r_problem *problem,
                        const struct spread *it)
 {
-    const double ends = factor->ends * (0.173 + (double)(tile->rows * tile->columns) / 16.39e3);
+    const double ends = factor->ends * (0.231 + (double)(tile->rows * tile->columns) / 13.01e3);
     const double full = factor->walk * walk_us(tile, problem, it, it->reach) + ends;
     if (!(it->left > 0)) return it->full_waves * full;
     const double last = factor->walk * walk_us(tile, problem, it, it->left * it->reach) + ends;
-    return it->full_waves * full + last * (it->full_waves > 0 ? 1.0 - 0.0666 * (1.0 - it->left) : 1.0);
+    return it->full_waves * full + last * (it->full_waves > 0 ? 1.0 - 0.0597 * (1.0 - it->left) : 1.0);
 }
 
 static double grown(const struct factor *factor, double m, double n, double k)
@@ -159,9 +167,10 @@ double fp8r_cublaslt_expected_us(const fp8r_device_facts *device, const fp8r_pro
     const struct spread it = spread_of(tile, problem, device->sm_count > 0 ? device->sm_count : 132);
     const double n = (double)problem->n, k = (double)problem->k, m = it.m;
     const double body = waves_us(tile, factor, problem, &it);
-    const double memory = (double)problem->batch * (n * k + m * k + 2.0 * 1.28 * m * n) / (0.906 * bandwidth);
+    const double memory =
+        (double)problem->batch * (n * k + m * k + 2.0 * 0.965 * m * n) / (0.966 * bandwidth);
     return factor->times * grown(factor, m, n, k) *
-           (1.61 + cbrt(body * body * body + memory * memory * memory));
+           (1.64 + cbrt(body * body * body + memory * memory * memory));
 }
 
 int fp8r_cublaslt_best(const fp8r_device_facts *device, const fp8r_problem *problem)

@@ -89,14 +89,14 @@ static double memory_bytes(const fp8r_problem *problem, double writing)
 static double off_lines(const fp8r_problem *problem)
 {
     if (problem->k % FP8R_SM90_BLOCK_K == 0) return 0;
-    return problem->k % 64 == 0 ? 0.288 : problem->k % 32 == 0 ? 0.441 : 1.0;
+    return problem->k % 64 == 0 ? 0.282 : problem->k % 32 == 0 ? 0.6 : 1.0;
 }
 
 /* What the L2 is asked for at a time, by the share of the multiprocessors that ask. Of lines in parts it
  * gives hardly less to few of them than to all. */
 static double crowd(double busy, double off)
 {
-    return pow(busy, larger(1.0 - 0.618 * off, 0.1));
+    return pow(busy, larger(1.0 - 0.446 * off, 0.1));
 }
 
 /* ---- Skinny ---- */
@@ -105,8 +105,8 @@ static double crowd(double busy, double off)
 static double skinny_fixed_us(const struct fp8r_sm90_config *config, int tokens)
 {
     if (config->cut > 1) return 1.27;
-    if (config->room > 1) return 1.06;
-    return tokens <= 32 ? 1.37 : 1.15;
+    if (config->room > 1) return 1.04;
+    return tokens <= 32 ? 1.12 : 0.897;
 }
 
 /* The walk over K: what goes on at the same time. */
@@ -120,7 +120,7 @@ static double skinny_busy_us(const struct rates *rates, const struct fp8r_sm90_c
     const double busy = smaller((double)blocks / rates->sm_count, 1.0), off = off_lines(problem);
     /* A ring that holds little of the weights leaves memory idle. */
     const double under_way = (double)config->cut * shape->stages * shape->depth * shape->weight_bytes;
-    const double idle = larger(0.0, 1.0 - under_way / 81.87e3);
+    const double idle = larger(0.0, 1.0 - under_way / 60.2e3);
     const double taken = each_sm * k * (shape->rows + present);
     const double loads = ceil(k / FP8R_SM90_BLOCK_K) / shape->depth;
     /* Absent rows of a 64-row tile are multiplied as well, and few tokens cost as much as 32. */
@@ -129,11 +129,11 @@ static double skinny_busy_us(const struct rates *rates, const struct fp8r_sm90_c
     const double chain =
         (double)divide_up(problem->k, FP8R_SM90_BLOCK_K) / (config->split * config->inner) * waves;
     const double times[] = {
-        memory_bytes(problem, 1.0) / (0.896 * rates->memory_bytes) * (1.0 + 0.35 * idle),
-        (taken + 0.503 * each_sm * k * (tokens - present)) / 225.8e3 + 0.0803 * each_sm * loads,
-        operations / (1.13 * rates->sm_operations),
-        (0.089 + 0.0385 * busy) * chain * (1.0 + 0.266 * off),
-        crowd(busy, off) * taken / 98.72e3 * (1.0 + 1.65 * off),
+        memory_bytes(problem, 1.0) / (0.941 * rates->memory_bytes) * (1.0 + 0.307 * idle),
+        (taken + 0.505 * each_sm * k * (tokens - present)) / 252.7e3 + 0.0651 * each_sm * loads,
+        operations / (1.19 * rates->sm_operations),
+        (0.095 + 0.0704 * busy) * chain * (1.0 + 0.253 * off),
+        crowd(busy, off) * taken / 86.91e3 * (1.0 + 1.49 * off),
     };
     return all_together(times, sizeof times / sizeof *times);
 }
@@ -150,14 +150,14 @@ static double skinny_us(const struct rates *rates, const struct fp8r_sm90_config
     if (waves == 0) return 1e30;
     const double partial_bytes = 4.0 * shape.rows * tokens;
     const double across =
-        config->split > 1 ? 0.0459 + partial_bytes * (config->split - 1) / config->split / 8.444e3 : 0.0;
-    const double inside = config->inner > 1 ? 0.196 + partial_bytes * config->inner / 44.67e3 : 0.0;
+        config->split > 1 ? 0.0469 + partial_bytes * (config->split - 1) / config->split / 6.19e3 : 0.0;
+    const double inside = config->inner > 1 ? 0.184 + partial_bytes * config->inner / 50.91e3 : 0.0;
     const int64_t units = divide_up(shape.rows, 16) * divide_up(tokens, 8);
-    const double store = 0.146 * (double)divide_up(units, divide_up(shape.rows, 64) * 4 * segments) * waves;
+    const double store = 0.16 * (double)divide_up(units, divide_up(shape.rows, 64) * 4 * segments) * waves;
     const bool ragged = divide_up(problem->k, FP8R_SM90_BLOCK_K) % segments != 0;
     return factor->ends * skinny_fixed_us(config, tokens) +
            factor->walk * skinny_busy_us(rates, config, problem, &shape, tokens, waves) + across + inside +
-           store + 2.06 * (waves - 1) + (ragged ? 0.0555 : 0.0);
+           store + 1.84 * (waves - 1) + (ragged ? 0.0622 : 0.0);
 }
 
 /* ---- Wide ---- */
@@ -204,13 +204,13 @@ static double wide_tile_us(const struct rates *rates, const struct fp8r_sm90_con
     const double lines = it->mean_rows / config->share_n + it->mean_columns / config->share_m;
     const double off = off_lines(problem);
     const double times[] = {
-        2.0 * it->area * it->k / (1.33 * (1.0 + 0.183 * (1.0 - busy)) * rates->sm_operations),
-        it->k * (it->rows + columns + 0.303 * absent) /
-            (shares  ? 93.24e3
-             : alone ? 145.8e3
-                     : 96.07e3),
-        ((alone ? 0.105 : 0.0) + 0.0289 + 0.0952 * busy) * it->blocks,
-        crowd(busy, off) * lines * it->k / 115e3 * (1.0 + 1.9 * off),
+        2.0 * it->area * it->k / (1.22 * (1.0 + 0.181 * (1.0 - busy)) * rates->sm_operations),
+        it->k * (it->rows + columns + 0.304 * absent) /
+            (shares  ? 87.85e3
+             : alone ? 130.7e3
+                     : 100.2e3),
+        ((alone ? 0.0931 : 0.0) + 0.0274 + 0.104 * busy) * it->blocks,
+        crowd(busy, off) * lines * it->k / 123e3 * (1.0 + 2.3 * off),
     };
     return all_together(times, sizeof times / sizeof *times);
 }
@@ -223,7 +223,7 @@ static double wide_walks_us(const struct rates *rates, const struct fp8r_sm90_co
     const double full = it->full_waves > 0 ? wide_tile_us(rates, config, problem, it, it->reach) : 0.0;
     if (!(it->left > 0)) return it->full_waves * full;
     const double last = wide_tile_us(rates, config, problem, it, it->left * it->reach);
-    return it->full_waves * full + last * (it->full_waves > 0 ? 1.0 - 0.0778 * (1.0 - it->left) : 1.0);
+    return it->full_waves * full + last * (it->full_waves > 0 ? 1.0 - 0.0672 * (1.0 - it->left) : 1.0);
 }
 
 static double exchange_us(const struct fp8r_sm90_config *config, double area, double fixed, double bytes)
@@ -236,13 +236,13 @@ static double wide_us(const struct rates *rates, const struct fp8r_sm90_config *
 {
     const struct spread it = spread_of(rates, config, problem);
     const double walks = factor->walk * wide_walks_us(rates, config, problem, &it);
-    const double store = 0.989 + it.area / 14.97e3;
-    const double exchange = exchange_us(config, it.area, 0.483, 9.813e3);
+    const double store = 1.27 + it.area / 13.67e3;
+    const double exchange = exchange_us(config, it.area, 0.482, 9.726e3);
     /* Between tiles: taking turns hides the stores, and split blocks, which make one tile each, start anew.
      */
-    const double turn = config->alternate ? 0.926 : store + exchange;
-    const double last = config->alternate ? 2.0 * store - 1.95 : store;
-    const double memory = memory_bytes(problem, 0.808) / (0.704 * rates->memory_bytes),
+    const double turn = config->alternate ? 1.13 : store + exchange;
+    const double last = config->alternate ? 2.0 * store - 2.58 : store;
+    const double memory = memory_bytes(problem, 1.14) / (0.809 * rates->memory_bytes),
                  body = walks + (it.waves - 1) * factor->ends * turn;
     return factor->ends * last + exchange + together(memory, body);
 }
@@ -255,26 +255,29 @@ static double packed_us(const struct rates *rates, const struct fp8r_sm90_config
     const struct spread it = spread_of(rates, config, problem);
     const double columns = config->columns, loaded = it.rows + columns;
     const double read = config->groups * (64.0 + columns);
-    const double body = it.waves * it.blocks * (0.124 + (86.4 * loaded + 104.0 * read) / 100e3);
-    const double store = 1.82 + it.area / 14.57e3;
-    const double exchange = exchange_us(config, it.rows * columns, 0.0, 7.95e3);
+    const double body = it.waves * it.blocks * (0.132 + (98.4 * loaded + 90.5 * read) / 100e3);
+    const double store = 1.94 + it.area / 15.33e3;
+    const double exchange = exchange_us(config, it.rows * columns, 0.0, 8.75e3);
     /* Split blocks, which make one tile each, start anew. */
-    const double turn = store + exchange + (config->split > 1 ? 3.15 : 0.0);
-    const double memory = memory_bytes(problem, 0.808) / (0.704 * rates->memory_bytes);
-    return 2.83 + store + exchange + together(memory, body + (it.waves - 1) * turn);
+    const double turn = store + exchange + (config->split > 1 ? 3.13 : 0.0);
+    const double memory = memory_bytes(problem, 1.14) / (0.809 * rates->memory_bytes);
+    return 3.07 + store + exchange + together(memory, body + (it.waves - 1) * turn);
 }
 
 /* Rows of b by fours, through registers, behind a copy of a. Fitted to times of K = 3420 alone. */
-static double shifted_us(const struct rates *rates, const struct fp8r_sm90_config *config, const fp8r_problem *problem)
+static double shifted_us(const struct rates *rates, const struct fp8r_sm90_config *config,
+                         const fp8r_problem *problem)
 {
     const struct spread it = spread_of(rates, config, problem);
     const double copied = (double)problem->batch * (double)problem->m * (double)problem->k;
     const double copy = problem->a.align_bytes >= 16 ? 0.0 : 1.9 + copied / 6.0e6;
-    const double busy = it.reach * (it.full_waves >= 1 ? 1.0 : it.left), read = config->tokens * config->groups;
+    const double busy = it.reach * (it.full_waves >= 1 ? 1.0 : it.left),
+                 read = config->tokens * config->groups;
     const double block = 0.078 + 0.00127 * (it.rows + config->columns) * busy + 0.00106 * read;
     const double store = it.rows * config->columns / 285.0e3 + (config->split > 1 ? 3.56 : 0.0);
     const double memory = memory_bytes(problem, 0.806) / (0.717 * rates->memory_bytes);
-    return (config->split > 1 ? 0.09 : 2.95) + copy + it.waves * store + together(memory, it.waves * it.blocks * block);
+    return (config->split > 1 ? 0.09 : 2.95) + copy + it.waves * store +
+           together(memory, it.waves * it.blocks * block);
 }
 
 static double family_us(const struct rates *rates, const struct fp8r_sm90_config *config,
@@ -308,7 +311,8 @@ int fp8r_sm90_pick(const fp8r_device_facts *device, const fp8r_problem *problem)
     for (int i = 0; i < fp8r_sm90_config_count; ++i) {
         const struct fp8r_sm90_config *config = &fp8r_sm90_configs[i];
         fp8r_reason reason;
-        if ((config->packed || config->shifted) == maps || !fp8r_sm90_supports(device, problem, i, &reason)) continue;
+        if ((config->packed || config->shifted) == maps || !fp8r_sm90_supports(device, problem, i, &reason))
+            continue;
         const int segments = fp8r_sm90_segments(config, problem);
         if (invariant && (segments > 1 ? segments : config->split * config->inner) != split) continue;
         const double us = fp8r_sm90_expected_us(device, problem, i);
