@@ -135,7 +135,8 @@ def _machine(device, cold, is_graph):
     lines += [f'fact name "{facts["device"]["name"]}"', f'fact date "{time.strftime("%Y-%m-%d", time.gmtime())}"',
               f'fact fp8route "{facts["version"]}"']
     mode, operands = "graph" if is_graph else "eager", "cold" if cold else "warm"
-    lines += [f"protocol full mode={mode} operands={operands}", "", "end entries=0", ""]
+    behind = " behind=both" if is_graph else ""
+    lines += [f"protocol full mode={mode} operands={operands}{behind}", "", "end entries=0", ""]
     return "\n".join(lines), facts["user_route_file"]
 
 

@@ -35,6 +35,7 @@ struct fp8r_route_file {
     bool is_quick; /* protocol quick or full: of every entry, where full but for those that are marked */
     int mode;      /* FP8R_MODE_*: of every entry */
     bool is_cold;  /* operands rotated out of the caches */
+    bool is_behind_both; /* half of the calls behind a small kernel, half behind themselves; otherwise all behind themselves */
     struct fp8r_table table; /* one file: itself */
 };
 

@@ -106,8 +106,9 @@ static void put_header(struct writer *writer, const struct fp8r_route_file *file
         put_quoted(writer, file->facts[i].value);
         put(writer, "\n");
     }
-    put(writer, "protocol %s mode=%s operands=%s\n", file->is_quick ? "quick" : "full",
-        file->mode == FP8R_MODE_GRAPH ? "graph" : "eager", file->is_cold ? "cold" : "warm");
+    put(writer, "protocol %s mode=%s operands=%s%s\n", file->is_quick ? "quick" : "full",
+        file->mode == FP8R_MODE_GRAPH ? "graph" : "eager", file->is_cold ? "cold" : "warm",
+        file->is_behind_both ? " behind=both" : "");
 }
 
 static void put_rows(struct writer *writer, const struct fp8r_rows_list *list)

@@ -154,6 +154,14 @@ static const char *value_operands(const char *value, void *is_cold)
     return NULL;
 }
 
+static const char *value_behind(const char *value, void *is_behind_both)
+{
+    if (strcmp(value, "itself") != 0 && strcmp(value, "both") != 0)
+        return "itself or both";
+    *(bool *)is_behind_both = strcmp(value, "both") == 0;
+    return NULL;
+}
+
 static fp8r_status read_protocol(struct parser *parser)
 {
     struct fp8r_route_file *file = parser->file;
@@ -163,7 +171,8 @@ static fp8r_status read_protocol(struct parser *parser)
         return fp8r_lines_fail(&parser->lines, "protocol %.40s is unknown: expected quick or full", word);
     file->is_quick = strcmp(word, "quick") == 0;
     struct fp8r_field fields[] = {{.name = "mode", .read = value_mode, .to = &file->mode},
-                                  {.name = "operands", .read = value_operands, .to = &file->is_cold}};
+                                  {.name = "operands", .read = value_operands, .to = &file->is_cold},
+                                  {.name = "behind", .read = value_behind, .to = &file->is_behind_both, .is_optional = true}};
     return fp8r_line_fields(&parser->lines, fields, sizeof fields / sizeof *fields);
 }
 

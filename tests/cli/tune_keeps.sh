@@ -131,6 +131,8 @@ sed 's/threads=[0-9]*/threads=97/' "$work/good" >"$file"
 refuse_into 'cannot be added to: .*threads=97'
 sed 's/mode=eager/mode=graph/' "$work/good" >"$file"
 refuse_into 'it holds routes of mode=graph, and mode=eager is measured now'
+sed 's/operands=warm/operands=warm behind=both/' "$work/good" >"$file"
+refuse_into 'its routes were measured half behind another kernel, and now all behind themselves'
 sed 's/operands=warm/operands=cold/' "$work/good" >"$file"
 refuse_into 'cold operands, and now they are warm'
 if grep -q '^library blas "openblas' "$work/good"; then

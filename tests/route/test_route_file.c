@@ -85,6 +85,32 @@ static void sample_is_read(void **state)
     assert_int_equal(file.table.count, 0);
 }
 
+/* Files of before do not say what calls stood behind: themselves, and what is said of them stays as short. */
+static void behind_is_optional(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *field, *again;
+        bool is_behind_both;
+    } rows[] = {{"", "mode=graph operands=cold\n", false},
+                {" behind=itself", "mode=graph operands=cold\n", false},
+                {" behind=both", "mode=graph operands=cold behind=both\n", true}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[256];
+        struct fp8r_route_file file;
+        (void)snprintf(text, sizeof text,
+                       "fp8route-routes 1\ndevice cuda\nidentity arch=90 sm_count=132 bandwidth_gbs=5000\n"
+                       "protocol full mode=graph operands=cold%s\nend entries=0\n",
+                       rows[i].field);
+        assert_int_equal(sample_parse(text, &file), FP8R_OK);
+        assert_int_equal(file.is_behind_both, rows[i].is_behind_both);
+        fp8r_route_file_fini(&file);
+        char *again = rewritten(text);
+        assert_non_null(strstr(again, rows[i].again));
+        free(again);
+    }
+}
+
 static void cuda_is_read(void **state)
 {
     (void)state;
@@ -267,6 +293,7 @@ static void faults_are_named(void **state)
         {"mode=eager", "mode=lazy", "line 7: mode=lazy: expected eager or graph"},
         {"operands=cold", "operands=hot", "line 7: operands=hot: expected cold or warm"},
         {" operands=cold", "", "line 7: the field operands is missing"},
+        {"operands=cold", "operands=cold behind=all", "line 7: behind=all: expected itself or both"},
         {"protocol full mode=eager operands=cold\n", "", "\"entry\" does not belong here: expected library, fact or"},
         {"entry Mx4096x14336\n", "", "line 9: a segment before the first entry: expected entry or end"},
         {"entry Mx4096x14336", "entry", "line 9: expected a family, like Mx4096x14336"},
@@ -558,7 +585,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sample_is_read),
-        cmocka_unit_test(cuda_is_read),
+        cmocka_unit_test(cuda_is_read), cmocka_unit_test(behind_is_optional),
         cmocka_unit_test(an_entry_may_be_quick),
         cmocka_unit_test(the_sample_is_written_as_it_was_read),
         cmocka_unit_test(writing_is_canonical),

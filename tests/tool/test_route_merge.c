@@ -144,6 +144,8 @@ static void machines_are_never_merged(void **state)
          "operands=cold\n", ""},
         {"fp8route-routes 1\ndevice cpu\nidentity features=avx2+fma threads=2 llc_bytes=1048576\nprotocol full mode=eager "
          "operands=warm\n", ""},
+        {"fp8route-routes 1\ndevice cpu\nidentity features=avx2+fma threads=2 llc_bytes=1048576\nprotocol full mode=eager "
+         "operands=cold behind=both\n", ""},
         {"fp8route-routes 1\ndevice cuda\nidentity arch=90 sm_count=132 bandwidth_gbs=5000\nprotocol full mode=eager "
          "operands=cold\n", ""}};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {

@@ -28,9 +28,14 @@ struct world {
     const void *seen[64]; /* b of the last calls */
     int order[4096];      /* who was timed */
     int order_count;
+    int64_t produced;     /* how often the producer ran */
+    const void *written;  /* what it wrote last; NULL once a call has seen it */
+    int64_t behind, bytes; /* calls behind the producer; its bytes */
 };
 
-/* One contestant: costs so much a call. */
+enum { PRODUCER_NS = 1500, BEHIND_EXTRA_NS = 400 };
+
+/* One contestant: costs so much a call, and more behind the producer. */
 struct runner {
     struct world *world;
     int64_t cost_ns, first_extra_ns;
@@ -73,6 +78,7 @@ static fp8r_status time_batch(void *user, const struct fp8r_recording *recording
     struct world *world = user;
     int64_t start = world->now_ns;
     fp8r_status status = FP8R_OK;
+    world->written = NULL;
     for (int64_t i = 0; i < recording->count && status == FP8R_OK; i++)
         status = recording->call(recording->arg, NULL);
     *elapsed_ns = world->now_ns - start;
@@ -92,6 +98,10 @@ static fp8r_status run_runner(void *arg, const fp8r_pointers *pointers, void *st
     (void)stream;
     world->seen[world->calls++ % 64] = pointers->b;
     world->now_ns += runner->cost_ns + runner->first_extra_ns;
+    if (world->written) assert_ptr_equal(world->written, pointers->a);
+    world->behind += world->written != NULL;
+    if (world->written) world->now_ns += BEHIND_EXTRA_NS;
+    world->written = NULL;
     runner->first_extra_ns = 0;
     if (world->order_count < 4096) world->order[world->order_count++] = runner->id;
     return runner->status;
@@ -294,6 +304,50 @@ static void recorded_batches_cover_the_rotation(void **state)
     world_fini(&world);
 }
 
+static fp8r_status produce(void *user, void *to, const void *from, size_t bytes, void *stream)
+{
+    struct world *world = user;
+    (void)stream;
+    assert_memory_equal(to, from, bytes);
+    world->written = to;
+    world->bytes = (int64_t)bytes;
+    world->produced++;
+    world->now_ns += PRODUCER_NS;
+    return FP8R_OK;
+}
+
+/* The producer's own time is taken off; what it costs a call to stand behind it counts for half of the calls. */
+static void half_of_the_calls_stand_behind_a_producer(void **state)
+{
+    (void)state;
+    struct world world;
+    fp8r_matmul member;
+    struct fp8r_tool_error error = {0};
+    struct fp8r_sampler sampler;
+    world_init(&world, "5x64x64", 16384, true);
+    world.device.produce = produce;
+    assert_int_equal(fp8r_matmul_parse("3x64x64", &member), FP8R_OK);
+    fp8r_rotation_narrow(&world.rotation, &member);
+    world.rotation.parts[FP8R_ROTATION_WEIGHTS].turning = 11; /* odd: twice as many have halves */
+    world.rotation.parts[FP8R_ROTATION_ACTIVATIONS].turning = 11;
+    struct runner runner = {&world, 1000, 0, 0, FP8R_OK};
+    assert_int_equal(fp8r_sampler_init(&sampler, &world.device, &world.rotation, 3, 1, 5, &error), 0);
+    fp8r_sampler_add(&sampler, run_runner, &runner);
+    assert_int_equal(fp8r_sampler_warm(&sampler, 0, 1e9, &error), 0);
+    assert_true(fabs(sampler.producer_ns - PRODUCER_NS) < 1e-9);
+    assert_int_equal(sampler.contestants[0].batch % 22, 0);
+    world.calls = world.behind = world.produced = 0;
+    assert_int_equal(fp8r_sampler_round(&sampler, &error), 0);
+    assert_int_equal(world.calls, sampler.contestants[0].batch);
+    assert_int_equal(world.behind, world.calls / 2);
+    assert_int_equal(world.produced, world.calls / 2);
+    assert_int_equal(world.bytes, 3 * 64); /* the member's, not the family's */
+    assert_true(fabs(sampler.samples[0].us - (1 + 0.5 * BEHIND_EXTRA_NS / 1e3)) < 1e-9);
+    assert_true(fabs(sampler.contestants[0].warm_us - sampler.samples[0].us) < 1e-9);
+    fp8r_sampler_fini(&sampler);
+    world_fini(&world);
+}
+
 static void failures_are_returned(void **state)
 {
     (void)state;
@@ -316,6 +370,7 @@ int main(void)
         cmocka_unit_test(rotation_is_bounded_by_memory),
         cmocka_unit_test(rotation_keeps_alignment),   cmocka_unit_test(times_are_exact),
         cmocka_unit_test(rounds_are_interleaved),     cmocka_unit_test(recorded_batches_cover_the_rotation),
+        cmocka_unit_test(half_of_the_calls_stand_behind_a_producer),
         cmocka_unit_test(failures_are_returned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -108,6 +108,26 @@ static void machines_stay_apart(void **state)
     samples_fini(&samples);
 }
 
+/* Where half of the calls stood behind another kernel, times are others. A file that does not say so is of before. */
+static void protocols_stay_apart(void **state)
+{
+    (void)state;
+    struct samples samples = {0};
+    struct fp8r_route_file itself = machine(2), both = machine(2);
+    both.is_behind_both = true;
+    write_run(&itself, 1, false);
+    write_run(&both, 2, false);
+    write_run(&itself, 1, false);
+    assert_int_equal(samples_read(&samples, path, &failure), FP8R_EXIT_GOOD);
+    assert_int_equal(samples.machine_count, 2);
+    assert_false(samples.machines[0].is_behind_both);
+    assert_true(samples.machines[1].is_behind_both);
+    assert_int_equal(samples.case_count, 2);
+    assert_int_equal(samples.cases[0].candidates[0].count, 2);
+    assert_int_equal(samples.cases[1].candidates[0].count, 2);
+    samples_fini(&samples);
+}
+
 /* Whatever byte a killed writer stopped at: the whole lines before it are read, and the next writer goes on. */
 static void torn_line_is_cut(void **state)
 {
@@ -220,6 +240,7 @@ int main(void)
     close(file);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(reads_back, empty),       cmocka_unit_test_setup(machines_stay_apart, empty),
+        cmocka_unit_test_setup(protocols_stay_apart, empty),
         cmocka_unit_test_setup(torn_line_is_cut, empty), cmocka_unit_test_setup(bad_lines_are_named, empty),
         cmocka_unit_test_setup(one_writer_a_file, empty), cmocka_unit_test_setup(extremes_are_read, empty),
     };

@@ -117,7 +117,8 @@ static void clear_environment(void)
 static int open_record(struct work *work, struct fp8r_tool_error *error)
 {
     const struct gate_arguments *arguments = work->arguments;
-    struct fp8r_route_file header = {.mode = work->file.mode, .is_cold = work->file.is_cold};
+    struct fp8r_route_file header = {.mode = work->file.mode, .is_cold = work->file.is_cold,
+                                     .is_behind_both = fp8r_machine_is_behind_both(work->file.mode)};
     char name[48] = "gate";
     if (work->wanted.shards > 1)
         snprintf(name, sizeof name, "gate-%d-of-%d", work->wanted.shard, work->wanted.shards);

@@ -52,6 +52,7 @@ static void set_header(struct fp8r_output *output, const struct fp8r_route_file 
     fp8r_output_set_text(output, output->root, "protocol", protocol_name(file->is_quick));
     fp8r_output_set_text(output, output->root, "mode", mode_name(file));
     fp8r_output_set_text(output, output->root, "operands", operands_name(file));
+    fp8r_output_set_text(output, output->root, "behind", file->is_behind_both ? "both" : "itself");
 }
 
 static json_t *number_or_null(double value)
@@ -114,7 +115,8 @@ static void print_header(const struct fp8r_route_file *file)
     printf("  device    %s: %s\n", kind_name(file), identity);
     for (int i = 0; i < file->identity.library_count; i++)
         printf("  library   %s: %s\n", file->identity.libraries[i].backend, file->identity.libraries[i].version);
-    printf("  protocol  %s, %s, operands %s\n", protocol_name(file->is_quick), mode_name(file), operands_name(file));
+    printf("  protocol  %s, %s, operands %s%s\n", protocol_name(file->is_quick), mode_name(file), operands_name(file),
+           file->is_behind_both ? ", half of the calls behind a small kernel" : "");
     for (int i = 0; i < file->fact_count; i++)
         printf("  %-9s %s\n", file->facts[i].name, file->facts[i].value);
     printf("\n");

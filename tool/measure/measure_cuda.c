@@ -9,6 +9,7 @@
 #include "measure/judge_cuda.h"
 #include "measure/measure_device.h"
 #include "measure/nvml.h"
+#include "measure/producer_cuda.h"
 
 /* Starting a graph costs the device a few microseconds, which a sample must not show. */
 enum { SAMPLE_NS = 500000, STATE_NS = 50000000 };
@@ -21,7 +22,7 @@ struct state {
 
 struct gpu {
     int index;
-    bool is_graph;
+    bool is_graph, has_dependents; /* of programmatic launches */
     cudaStream_t stream;
     cudaEvent_t start, end;
     struct fp8r_nvml nvml;
@@ -131,6 +132,13 @@ static fp8r_status compare(void *user, const struct fp8r_comparison *comparison,
 static const struct fp8r_judge judge = {.fill = fill, .spread = spread, .gather = gather, .compare = compare};
 
 /* ---- Timing ---- */
+
+static fp8r_status produce(void *user, void *to, const void *from, size_t bytes, void *stream)
+{
+    const struct gpu *gpu = user;
+    return check("the kernel in front of a product",
+                 (cudaError_t)fp8r_producer_cuda(to, from, bytes, gpu->has_dependents, stream));
+}
 
 static fp8r_status make_calls(const struct gpu *gpu, const struct fp8r_recording *recording)
 {
@@ -258,6 +266,7 @@ fp8r_status fp8r_measure_cuda_init(const fp8r_device_facts *facts, bool is_graph
     if (!gpu) return fp8r_fail_memory("a device to measure");
     gpu->index = facts->index;
     gpu->is_graph = is_graph;
+    gpu->has_dependents = facts->arch >= 90;
     fp8r_status status = open_gpu(gpu, &free_bytes);
     if (status != FP8R_OK) {
         close_gpu(gpu);
@@ -281,6 +290,7 @@ fp8r_status fp8r_measure_cuda_init(const fp8r_device_facts *facts, bool is_graph
         .record = record,
         .time = time_batch,
         .forget = forget,
+        .produce = is_graph ? produce : NULL,
         .clock_mhz = has_nvml ? clock_mhz : NULL,
         .power_watts = has_nvml ? power_watts : NULL,
         .temperature_celsius = has_nvml ? temperature_celsius : NULL,

@@ -41,6 +41,9 @@ struct fp8r_measure_device {
     /* Runs the batch and waits for it: its time in nanoseconds. */
     fp8r_status (*time)(void *user, const struct fp8r_recording *recording, int64_t *elapsed_ns);
     void (*forget)(void *user, struct fp8r_recording *recording);
+    /* Queues a small kernel that writes bytes of `from`, or of `to` itself, to `to`: what half of a recorded sample's calls
+     * stand behind. NULL: all calls stand behind themselves. */
+    fp8r_status (*produce)(void *user, void *to, const void *from, size_t bytes, void *stream);
     /* As they are now; NULL where they cannot be read. */
     int (*clock_mhz)(void *user);
     int (*power_watts)(void *user);

@@ -81,6 +81,7 @@ int fp8r_rotation_load(struct fp8r_rotation *rotation, const struct fp8r_measure
     if (rotation->device && rotation->device != device) fp8r_rotation_fini(rotation);
     rotation->device = device;
     rotation->cold_bytes = cache_factor * (double)device->cache_bytes;
+    rotation->a_bytes = inputs->areas[FP8R_INPUT_A].data_bytes;
     lay_out(rotation, inputs);
     size_t weights = rotation->parts[FP8R_ROTATION_WEIGHTS].used_bytes;
     for (int i = 0; i < FP8R_ROTATION_PARTS; i++) {
@@ -115,7 +116,8 @@ int64_t fp8r_rotation_sets(const struct fp8r_rotation *rotation)
 
 void fp8r_rotation_narrow(struct fp8r_rotation *rotation, const fp8r_matmul *member)
 {
-    int64_t bytes;
+    int64_t bytes, a_bytes;
+    if (fp8r_matrix_span_bytes(&member->a, &a_bytes)) rotation->a_bytes = (size_t)a_bytes;
     if (!fp8r_matmul_span_bytes(member, &bytes) || bytes == 0) return;
     const double wanted = rotation->cold_bytes / (double)bytes + 1;
     for (int i = 0; i < FP8R_ROTATION_PARTS; i++) {
@@ -146,6 +148,11 @@ void fp8r_rotation_next(struct fp8r_rotation *rotation, int64_t m, fp8r_pointers
         struct fp8r_rotation_part *part = &rotation->parts[i];
         part->next = part->next + 1 >= part->turning ? 0 : part->next + 1;
     }
+}
+
+const void *fp8r_rotation_source(const struct fp8r_rotation *rotation)
+{
+    return rotation->parts[FP8R_ROTATION_ACTIVATIONS].memory + rotation->offsets[FP8R_INPUT_A];
 }
 
 void fp8r_rotation_fini(struct fp8r_rotation *rotation)

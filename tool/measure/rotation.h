@@ -23,6 +23,7 @@ struct fp8r_rotation {
     double cold_bytes; /* what must have passed before a copy is used again */
     struct fp8r_rotation_part parts[FP8R_ROTATION_PARTS];
     size_t offsets[FP8R_INPUT_COUNT]; /* of the operands' data within a set; SIZE_MAX: absent */
+    size_t a_bytes; /* that a call's `a` spans: narrowing makes it the member's */
 };
 
 /* Copies the weights as often as it takes to exceed cache_factor times the device's cache with one set to
@@ -44,6 +45,9 @@ int64_t fp8r_rotation_sets(const struct fp8r_rotation *rotation);
 
 /* The pointers of the next sets, for a run with m rows (no more than the operands have). */
 void fp8r_rotation_next(struct fp8r_rotation *rotation, int64_t m, fp8r_pointers *pointers);
+
+/* Any copy of `a`, always the same: what a producer reads. */
+const void *fp8r_rotation_source(const struct fp8r_rotation *rotation);
 
 void fp8r_rotation_fini(struct fp8r_rotation *rotation);
 

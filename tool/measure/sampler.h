@@ -1,6 +1,6 @@
-/* Times contestants on one problem: interleaved in a new random order each round, on rotating operands, in
- * batches long enough for the clock. Keeps every raw sample and decides nothing. SPDX-License-Identifier:
- * Apache-2.0 */
+/* Times contestants on one problem: interleaved in a new random order each round, on rotating operands, in batches long
+ * enough for the clock. Where the device has a producer, the second half of a batch stands behind it, call by call, and the
+ * producer's time alone is taken off. Keeps every sample and decides nothing. SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP8R_SAMPLER_H
 #define FP8R_SAMPLER_H
 
@@ -22,7 +22,7 @@ struct fp8r_contestant {
 
 struct fp8r_sample {
     int32_t contestant, round;
-    double us;     /* of one call: the batch's time over its calls */
+    double us;     /* of one call: the batch's time, less the producers', over its calls */
     int64_t at_ns; /* the clock when the batch had ended */
 };
 
@@ -33,6 +33,7 @@ struct fp8r_sampler {
     struct fp8r_random random;
     struct fp8r_contestant *contestants;
     int count, rounds;
+    double producer_ns; /* one alone, among its like; 0 until it has been timed, and where there is none */
     int64_t timed_ns; /* all that ran between two readings of the clock: warm-up and verified calls, too */
     struct fp8r_sample *samples; /* in the order they were taken */
     size_t sample_count, sample_capacity;

@@ -66,6 +66,7 @@ static void add_machine(const struct samples *samples, int machine, const struct
     add_pair(markup, "protocol", header->is_quick ? "quick: one pass over a grid" : "full: grid, borders, confirmation");
     add_pair(markup, "mode", header->mode == FP8R_MODE_GRAPH ? "graph" : "eager");
     add_pair(markup, "operands", header->is_cold ? "cold: rotated out of the caches" : "warm");
+    if (header->is_behind_both) add_pair(markup, "calls", "half behind a small kernel, half behind themselves");
     size_t count = sample_count(samples, machine);
     markup_add(markup, "<tr><th>measured</th><td>%zu famil%s, %zu problem%s, %zu sample%s</td></tr>\n</table>\n",
                analysis->count, fp8r_plural(analysis->count, "y", "ies"), points, fp8r_s(points), count, fp8r_s(count));

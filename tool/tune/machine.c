@@ -80,12 +80,18 @@ void fp8r_machine_facts(const fp8r_context *context, struct fp8r_route_file *fil
     fp8r_machine_fact(file, "fp8route", text);
 }
 
+bool fp8r_machine_is_behind_both(int mode)
+{
+    return mode == FP8R_MODE_GRAPH;
+}
+
 int fp8r_machine_header(const fp8r_context *context, int mode, bool is_cold, struct fp8r_route_file *header,
                         struct fp8r_tool_error *error)
 {
     const struct fp8r_device_facts *facts = fp8r_context_device(context);
     char text[32];
-    *header = (struct fp8r_route_file){.mode = mode, .is_cold = is_cold};
+    *header = (struct fp8r_route_file){
+        .mode = mode, .is_cold = is_cold, .is_behind_both = fp8r_machine_is_behind_both(mode)};
     fp8r_machine_facts(context, header);
     bool is_read = is_cold && facts->kind == FP8R_DEVICE_CPU; /* a GPU's is in its identity */
     double gbs = is_read ? fp8r_read_speed_gbs(4 * facts->last_level_bytes, facts->threads) : 0;

@@ -27,6 +27,10 @@ const char *fp8r_machine_why_no_path(void);
 void fp8r_machine_facts(const fp8r_context *context, struct fp8r_route_file *file);
 void fp8r_machine_fact(struct fp8r_route_file *file, const char *name, const char *value);
 
+/* Are half of a sample's calls measured behind another kernel? In graphs: where calls are queued one by one, and on a CPU, the
+ * kernel before hardly counts. */
+bool fp8r_machine_is_behind_both(int mode);
+
 /* The header of what is measured here, by the full protocol: identity and facts, and for a CPU's cold operands the speed
  * of memory, which takes a moment to measure. mode: FP8R_MODE_*. Exit codes: INTERNAL when memory runs out. */
 int fp8r_machine_header(const fp8r_context *context, int mode, bool is_cold, struct fp8r_route_file *header,

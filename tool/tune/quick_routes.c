@@ -18,7 +18,9 @@ int fp8r_quick_routes_open(struct fp8r_quick_routes *routes, const fp8r_context 
                            const struct fp8r_tune_families *families, const char *path, struct fp8r_tool_error *error)
 {
     char own[FP8R_MACHINE_PATH_BYTES];
-    *routes = (struct fp8r_quick_routes){.file = {.is_quick = true, .mode = families->mode}};
+    *routes = (struct fp8r_quick_routes){.file = {.is_quick = true,
+                                                  .mode = families->mode,
+                                                  .is_behind_both = fp8r_machine_is_behind_both(families->mode)}};
     fp8r_machine_facts(context, &routes->file);
     int code = path ? FP8R_EXIT_GOOD : user_path(context, own, error);
     if (code == FP8R_EXIT_GOOD) code = fp8r_machine_identity(context, &routes->file.identity, error);

@@ -28,8 +28,9 @@ void fp8r_header_describe(const struct fp8r_route_file *header, char text[FP8R_H
     put(text, FP8R_HEADER_BYTES, "%s %s", identity->kind == FP8R_DEVICE_CUDA ? "cuda" : "cpu", facts);
     for (int i = 0; i < identity->library_count; i++)
         put(text, FP8R_HEADER_BYTES, ", %s %s", identity->libraries[i].backend, identity->libraries[i].version);
-    put(text, FP8R_HEADER_BYTES, ", %s %s %s", header->is_quick ? "quick" : "full",
-        header->mode == FP8R_MODE_GRAPH ? "graph" : "eager", header->is_cold ? "cold" : "warm");
+    put(text, FP8R_HEADER_BYTES, ", %s %s %s%s", header->is_quick ? "quick" : "full",
+        header->mode == FP8R_MODE_GRAPH ? "graph" : "eager", header->is_cold ? "cold" : "warm",
+        header->is_behind_both ? " behind=both" : "");
 }
 
 /* A machine with a finished case. */

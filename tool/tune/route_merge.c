@@ -24,7 +24,7 @@ static int refuse_machines(const struct fp8r_route_file *a, const char *a_name, 
 static bool fits(const struct fp8r_route_file *a, const struct fp8r_route_file *b)
 {
     char line[256];
-    return a->mode == b->mode && a->is_cold == b->is_cold &&
+    return a->mode == b->mode && a->is_cold == b->is_cold && a->is_behind_both == b->is_behind_both &&
            fp8r_identity_fits(&a->identity, &b->identity, line, sizeof line) &&
            fp8r_identity_fits(&b->identity, &a->identity, line, sizeof line);
 }
@@ -94,7 +94,8 @@ static int merge_headers(const struct fp8r_route_file *files, const char *const 
                          struct fp8r_route_file *merged, struct fp8r_tool_error *error)
 {
     *merged = (struct fp8r_route_file){
-        .identity = files[0].identity, .is_quick = true, .mode = files[0].mode, .is_cold = files[0].is_cold};
+        .identity = files[0].identity, .is_quick = true, .mode = files[0].mode, .is_cold = files[0].is_cold,
+        .is_behind_both = files[0].is_behind_both};
     for (size_t i = 0; i < count; i++) {
         if (!fits(merged, &files[i]))
             return refuse_machines(&files[0], names[0], &files[i], names[i], error);

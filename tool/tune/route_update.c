@@ -38,6 +38,10 @@ static int check_found(const struct fp8r_route_update *update, struct fp8r_tool_
                  mode_name(header->mode));
         return refuse(update, why, error);
     }
+    if (found->table.count > 0 && found->is_behind_both != header->is_behind_both)
+        return refuse(update, found->is_behind_both
+                                  ? "its routes were measured half behind another kernel, and now all behind themselves"
+                                  : "its routes were measured behind themselves, and now half behind another kernel", error);
     if (!found->is_quick && !header->is_quick && found->is_cold != header->is_cold)
         return refuse(update, found->is_cold ? "its routes were measured with cold operands, and now they are warm"
                                              : "its routes were measured with warm operands, and now they are cold",

@@ -92,6 +92,7 @@ static bool is_same_machine(const struct fp8r_route_file *a, const struct fp8r_r
 {
     char line[256];
     return a->mode == b->mode && a->is_cold == b->is_cold && a->is_quick == b->is_quick &&
+           a->is_behind_both == b->is_behind_both &&
            fp8r_identity_fits(&a->identity, &b->identity, line, sizeof line) &&
            fp8r_identity_fits(&b->identity, &a->identity, line, sizeof line) &&
            has_libraries_of(&a->identity, &b->identity) && has_libraries_of(&b->identity, &a->identity);
