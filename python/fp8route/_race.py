@@ -164,14 +164,18 @@ class Race:
         """Of a graph: through all sets, in two halves."""
         return max(16, len(self.pointers) + len(self.pointers) % 2)
 
+    def _produce(self, operands):
+        """Writes a as it is, by a kernel, which copy_ is not."""
+        torch.bitwise_or(self.source, 0, out=operands["a"].view(torch.uint8))
+
     def _captured(self, number):
-        """A graph of a candidate: half of its calls behind itself, half behind a kernel that writes a. None: of those kernels."""
+        """A graph of a candidate, half of its calls behind a kernel that writes a. None: of those kernels."""
         graph, calls = torch.cuda.CUDAGraph(), self._calls()
         with torch.cuda.graph(graph):
             for call in range(calls):
                 pointers = self._next()
                 if number is None or call >= calls // 2:
-                    torch.bitwise_or(self.source, 0, out=self.sets[self.turn]["a"].view(torch.uint8))  # copy_ is no kernel
+                    self._produce(self.sets[self.turn])
                 if number is not None:
                     self._run(number, pointers)
         graph.replay()
@@ -188,6 +192,7 @@ class Race:
 
     def _time_graph(self, number):
         if self.copy_us is None:
+            self._produce(self.sets[0])  # once outside of a capture, in which its code might not be loaded
             copies = self._captured(None)
             self.copy_us = sorted(self._replay(copies) for _ in range(7))[3]
         if number not in self.graphs:

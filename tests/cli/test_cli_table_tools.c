@@ -123,6 +123,30 @@ static void build_never_pools_machines(void **state)
     expect_in(out, "backend=blas config=sgemm");
 }
 
+/* One machine, but in one of the files half of the calls stood behind another kernel. */
+static void build_never_pools_protocols(void **state)
+{
+    (void)state;
+    const char *itself = write_samples("itself.jsonl", "a", 2, 1), *other = write_samples("other.jsonl", "b", 2, 2);
+    const char *both = scratch_path("both.jsonl"), *routes = scratch_path("itself.routes");
+    static const char *const named[] = {"of 2 machines, which are never pooled", "full eager cold; ",
+                                        "full eager cold behind=both", NULL};
+    char *text = content_of(other), *at = strstr(text, "operands=cold");
+    assert_non_null(at);
+    at += strlen("operands=cold");
+    FILE *file = fopen(both, "w");
+    assert_non_null(file);
+    assert_true(fprintf(file, "%.*s behind=both%s", (int)(at - text), text, at) > 0);
+    assert_int_equal(fclose(file), 0);
+    free(text);
+    expect_refusal((const char *const[]){"table", "build", itself, both, NULL}, 5, named);
+    assert_int_equal(TABLE("build", itself, "--out", routes), 0);
+    expect_refusal((const char *const[]){"table", "build", both, "--into", routes, NULL}, 5,
+                   (const char *const[]){"measured behind themselves, and now half behind another kernel", NULL});
+    assert_int_equal(TABLE("build", both), 0);
+    expect_in(out, "protocol full mode=eager operands=cold behind=both\n");
+}
+
 static void diff_judges_by_its_exit_code(void **state)
 {
     (void)state;
@@ -258,6 +282,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(build_makes_routes),           cmocka_unit_test(build_never_pools_machines),
+        cmocka_unit_test(build_never_pools_protocols),
         cmocka_unit_test(build_says_what_it_adds),
         cmocka_unit_test(diff_judges_by_its_exit_code), cmocka_unit_test(diff_names_another_machine),
         cmocka_unit_test(merge_takes_any_order),

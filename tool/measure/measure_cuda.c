@@ -253,6 +253,8 @@ static fp8r_status open_gpu(struct gpu *gpu, size_t *free_bytes)
     TRY_CUDA(cudaEventCreate, (&gpu->start));
     TRY_CUDA(cudaEventCreate, (&gpu->end));
     TRY_CUDA(cudaMalloc, ((void **)&gpu->result, sizeof *gpu->result));
+    /* Once outside of a capture, in which its code might not be loaded. */
+    if (gpu->is_graph) FP8R_TRY(produce(gpu, gpu->result, gpu->result, sizeof *gpu->result, gpu->stream));
     TRY_CUDA(cudaMemGetInfo, (free_bytes, &total_bytes));
     TRY_CUDA(cudaDeviceGetPCIBusId, (bus_id, (int)sizeof bus_id, gpu->index));
     (void)fp8r_nvml_open(bus_id, &gpu->nvml);

@@ -10,7 +10,7 @@
 #include "measure/statistics.h"
 #include "tool_status.h"
 
-enum { BATCH_MAX = 4096, PRODUCERS = 256, PRODUCER_TIMES = 7 };
+enum { BATCH_MAX = 4096, PRODUCER_TIMES = 7, PRODUCERS_LEAST = 16, PRODUCERS_MOST = 256, PRODUCED_BYTES = 1 << 28 };
 
 /* Who is to be called, for a recording. */
 struct fp8r_turn {
@@ -86,7 +86,9 @@ static fp8r_status time_producer(struct fp8r_sampler *sampler)
     const struct fp8r_measure_device *device = sampler->device;
     struct fp8r_recording *recording = NULL;
     double times_ns[PRODUCER_TIMES];
-    const int64_t batch = fp8r_size_round_up(PRODUCERS, fp8r_rotation_sets(sampler->rotation));
+    const int64_t wanted = PRODUCED_BYTES / fp8r_size_max(1, (int64_t)sampler->rotation->a_bytes);
+    const int64_t bounded = fp8r_size_max(PRODUCERS_LEAST, fp8r_size_min(wanted, PRODUCERS_MOST));
+    const int64_t batch = fp8r_size_round_up(bounded, fp8r_rotation_sets(sampler->rotation));
     fp8r_status status = device->record(device->user, batch, call_producer, sampler, &recording);
     for (int i = -1; i < PRODUCER_TIMES && status == FP8R_OK; i++) { /* the first is not warm */
         int64_t elapsed_ns = 0;

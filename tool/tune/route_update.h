@@ -14,7 +14,8 @@ struct fp8r_route_update {
 };
 
 /* path: the file to add to, or to make. Exit codes: USAGE (the path is too long), BAD_DATA (it cannot be read or written, or
- * holds another machine's routes, or of another mode, or full measurements of other operands), INTERNAL. */
+ * holds another machine's routes, or of another mode, or measured behind another kernel, or full measurements of other
+ * operands), INTERNAL. */
 int fp8r_route_update_open(struct fp8r_route_update *update, const char *path, const struct fp8r_route_file *header,
                            struct fp8r_tool_error *error);
 
