@@ -68,6 +68,7 @@ class Race:
         self.pointers = [self._pointers(operands) for operands in self.sets]
         self.turn, self.graphs, self.expected, self.copy_us = 0, {}, None, None
         self.source = first["a"].view(torch.uint8).clone() if is_graph else None
+        self.stream = torch.cuda.Stream(self.device) if is_graph else None
 
     def __del__(self):
         for plan in getattr(self, "plans", ()):
@@ -171,7 +172,8 @@ class Race:
     def _captured(self, number):
         """A graph of a candidate, half of its calls behind a kernel that writes a. None: of those kernels."""
         graph, calls = torch.cuda.CUDAGraph(), self._calls()
-        with torch.cuda.graph(graph):
+        # torch's own stream for captures belongs to the device that captured first, and records nothing of another's.
+        with torch.cuda.graph(graph, stream=self.stream):
             for call in range(calls):
                 pointers = self._next()
                 if number is None or call >= calls // 2:
@@ -191,13 +193,14 @@ class Race:
         return begin.elapsed_time(end) * 1000 / self._calls()
 
     def _time_graph(self, number):
-        if self.copy_us is None:
-            self._produce(self.sets[0])  # once outside of a capture, in which its code might not be loaded
-            copies = self._captured(None)
-            self.copy_us = sorted(self._replay(copies) for _ in range(7))[3]
-        if number not in self.graphs:
-            self.graphs[number] = self._captured(number)
-        return max(self._replay(self.graphs[number]) - self.copy_us / 2, 0.001)
+        with torch.cuda.device(self.device):
+            if self.copy_us is None:
+                self._produce(self.sets[0])  # once outside of a capture, in which its code might not be loaded
+                copies = self._captured(None)
+                self.copy_us = sorted(self._replay(copies) for _ in range(7))[3]
+            if number not in self.graphs:
+                self.graphs[number] = self._captured(number)
+            return max(self._replay(self.graphs[number]) - self.copy_us / 2, 0.001)
 
 
 def release():

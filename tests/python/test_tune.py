@@ -93,6 +93,21 @@ def test_a_callable_that_wins_is_routed(tool, clean, tmp_path, monkeypatch):
     fp8route._context.renew()
 
 
+def test_a_race_is_timed_on_its_own_device(tool, clean, cuda, tmp_path):
+    """Where another device captured first, graphs still hold the runs: 64 MB take longer than 10 us, the callable longest."""
+    if torch.cuda.device_count() < 2:
+        pytest.skip("one GPU")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.device(0), torch.cuda.graph(graph):
+        torch.zeros(4, device="cuda:0")
+    fp8route.register_backend("fast", fast)
+    out = tmp_path / "mine.routes"
+    tuned = fp8route.tune("8192x8192", m=(1,), device="cuda:1", out=out, samples=tmp_path / "samples", rounds=4, pairs=30)
+    medians = tuned.medians["1x8192x8192"]
+    assert min(medians.values()) > 10 and max(medians, key=medians.get) == "fast:call"
+    assert "entry Mx8192x8192" in out.read_text() and "backend=fast" not in out.read_text()
+
+
 def test_without_callables_the_program_tunes(tool, clean, tmp_path):
     tuned = fp8route.tune("48x64", m=(1, 2), out=tmp_path / "own.routes", samples=tmp_path / "samples", cold=False, budget="20s")
     assert tuned.routes == str(tmp_path / "own.routes") and "entry Mx48x64" in open(tuned.routes).read()
