@@ -12,6 +12,8 @@ void fp8r_key_init(const fp8r_problem *problem, int mode, struct fp8r_key *key)
 {
     int64_t align = fp8r_size_min(problem->a.align_bytes, problem->b.align_bytes);
     align = fp8r_size_min(align, problem->out.align_bytes);
+    /* Else there is nothing that lies anywhere: its family is one, however strides are given. */
+    const bool lies = problem->batch > 0 && problem->n > 0 && problem->k > 0;
     *key = (struct fp8r_key){
         .batch = problem->batch,
         .n = problem->n,
@@ -22,10 +24,10 @@ void fp8r_key_init(const fp8r_problem *problem, int mode, struct fp8r_key *key)
         .dtype_bias = (uint8_t)problem->bias.dtype,
         .scale_a = (uint8_t)problem->scale_a_kind,
         .scale_b = (uint8_t)problem->scale_b_kind,
-        .layout_a = (uint8_t)problem->layout_a,
-        .layout_b = (uint8_t)problem->layout_b,
-        .layout_out = (uint8_t)problem->layout_out,
-        .align_bytes = (uint8_t)fp8r_size_min(align, 16),
+        .layout_a = lies ? (uint8_t)problem->layout_a : FP8R_LAYOUT_INNER,
+        .layout_b = lies ? (uint8_t)problem->layout_b : FP8R_LAYOUT_INNER,
+        .layout_out = lies ? (uint8_t)problem->layout_out : FP8R_LAYOUT_INNER,
+        .align_bytes = (uint8_t)(lies ? fp8r_size_min(align, 16) : 16),
         .accumulation = (uint8_t)problem->accumulation,
         .numerics = (uint8_t)problem->numerics,
         .weights_static = (problem->flags & FP8R_WEIGHTS_STATIC) != 0,

@@ -233,14 +233,22 @@ static int32_t scale_kind(const fp8r_matrix *scale, int64_t extent, int64_t full
     return scale->batch > 1 ? FP8R_SCALE_BATCH : FP8R_SCALE_TENSOR;
 }
 
+/* The kind where neither scale says it. */
+static int32_t unsaid_kind(const fp8r_matmul *matmul)
+{
+    bool one_a = matmul->scale_a.dtype == FP8R_DTYPE_NONE || matmul->scale_a.batch == 1;
+    bool one_b = matmul->scale_b.dtype == FP8R_DTYPE_NONE || matmul->scale_b.batch == 1;
+    return matmul->out.batch > 1 && one_a && one_b ? FP8R_SCALE_TENSOR : FP8R_SCALE_ROW;
+}
+
 /* With M = 1 a row-wise scale_a looks like any other; it then is of scale_b's kind, so that one family has one key for
- * every M. The same for N = 1, and 1 x 1 counts as row-wise. */
+ * every M. The same for N = 1, and 1 x 1 counts as row-wise, but where one scale of each serves a whole batch. */
 static void set_scale_kinds(const fp8r_matmul *matmul, fp8r_problem *problem)
 {
     int32_t a = scale_kind(&matmul->scale_a, matmul->scale_a.rows, problem->m);
     int32_t b = scale_kind(&matmul->scale_b, matmul->scale_b.cols, problem->n);
-    int32_t kind_a = a >= 0 ? a : b > FP8R_SCALE_NONE ? b : FP8R_SCALE_ROW;
-    int32_t kind_b = b >= 0 ? b : a > FP8R_SCALE_NONE ? a : FP8R_SCALE_ROW;
+    int32_t kind_a = a >= 0 ? a : b > FP8R_SCALE_NONE ? b : unsaid_kind(matmul);
+    int32_t kind_b = b >= 0 ? b : a > FP8R_SCALE_NONE ? a : unsaid_kind(matmul);
     bool per_batch_a = a < 0 && kind_a != FP8R_SCALE_ROW, per_batch_b = b < 0 && kind_b != FP8R_SCALE_ROW;
     if (per_batch_a)
         kind_a = matmul->scale_a.batch > 1 ? FP8R_SCALE_BATCH : FP8R_SCALE_TENSOR;

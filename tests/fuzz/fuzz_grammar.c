@@ -19,7 +19,6 @@ static void problem_check(const char *text)
         return;
     }
     if (fp8r_matmul_format(&matmul, written, sizeof written) != FP8R_OK) abort();
-    if ((double)matmul.out.batch > 1e15) return; /* one scale of a row each, as text has it, may take more than 64 bits */
     if (fp8r_matmul_parse(written, &again) != FP8R_OK) abort();
     if (fp8r_matmul_format(&again, rewritten, sizeof rewritten) != FP8R_OK) abort();
     if (strcmp(written, rewritten) != 0) abort();

@@ -14,6 +14,7 @@ static const char *const texts[] = {
     "7x5x3:lda=5:ldb=9:ldo=6", "4x17x3420:a=bf16:bias=fp32", "4x5x6:sa=none", "4x5x6:ia=2", "4x5x64:align=8",
     "0x5x6", "3*4x5x6:sa=batch:ba=0", "4x5x6:lda=0", "4x5x6:to:ldo=7", "300x5x64:precise:invariant:static:ta",
     "2*3x4x5:sb=tensor:bb=0", "5x6x7:a=e5m2:fp32:bias=bf16", "16x16x0", "4x5x6:io=3:ldo=20",
+    "5*1x1x16:tensor",
 };
 
 static void text_reads_back(void **state)
@@ -64,7 +65,8 @@ static void family_keeps_the_key(void **state)
 static void key_does_not_depend_on_m(void **state)
 {
     (void)state;
-    static const char *const families[] = {"Mx4096x14336", "Mx1280x3420", "4*Mx17x1", "Mx1x16", "2*Mx8x32:sa=batch:sb=batch"};
+    static const char *const families[] = {"Mx4096x14336", "Mx1280x3420", "4*Mx17x1", "Mx1x16", "2*Mx8x32:sa=batch:sb=batch",
+                                           "4*Mx1x16:tensor"};
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
         struct fp8r_key key, other;
         assert_int_equal(fp8r_family_parse(families[i], FP8R_MODE_EAGER, &key), FP8R_OK);
