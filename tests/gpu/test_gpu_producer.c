@@ -1,27 +1,12 @@
 /* The kernel in front of products, on a GPU: it writes what it is to and nothing beside, whatever the size and the place,
  * directly and in a chain of programmatic launches; and sampling with it leaves every copy of `a` as it was.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "gpu_measure.h"
 #include "measure/sampler.h"
 
-enum { SKIPPED = 77, ROOM = 16384, BEFORE = 256 };
-
-static fp8r_context *context;
-static struct fp8r_measure_device device;
-
-#define GOOD(call)                                                                                                     \
-    do {                                                                                                               \
-        if ((call) != 0) fail_msg("%s: %s", #call, error.text[0] ? error.text : fp8r_last_error());                    \
-    } while (0)
+enum { ROOM = 16384, BEFORE = 256 };
 
 /* A chain: from the first place to the second, from there to the third. */
 struct chain {
@@ -140,28 +125,9 @@ static void sampling_leaves_a_as_it_was(void **state)
         sample(problems[i]);
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    const fp8r_context_options options = {.struct_size = sizeof options, .flags = FP8R_NO_ROUTE_FILES};
-    if (fp8r_context_create((fp8r_device){FP8R_DEVICE_CUDA, 0}, &options, &context) != FP8R_OK) {
-        printf("skipped: %s\n", fp8r_last_error());
-        exit(SKIPPED);
-    }
-    return fp8r_measure_device_init(fp8r_context_device(context), true, &device) == FP8R_OK ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    fp8r_measure_device_fini(&device);
-    fp8r_context_destroy(context);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(writes_what_it_is_to),
                                        cmocka_unit_test(sampling_leaves_a_as_it_was)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, measure_set_up, measure_tear_down);
 }

@@ -1,27 +1,15 @@
 /* Judging on the device: right results pass, and everything that is planted in one is found: a NaN, an element that was
  * never written, one that is a little off, two scales swapped, a step of k left out.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "gpu_measure.h"
 #include "measure/inputs.h"
 #include "measure/judge.h"
-#include "measure/measure_device.h"
 #include "measure/rotation.h"
 #include "measure/yardstick.h"
-#include "tool_error.h"
 
-enum { SKIPPED = 77, STEP = 32 };
-
-static fp8r_context *context;
-static struct fp8r_measure_device device;
+enum { STEP = 32 };
 
 static const char *const problems[] = {"1x4096x4096",       "64x512x14336",         "200x1000x777:fp32:bias",
                                        "4*33x96x128:fp16:tensor", "16x272x4096:precise", "300x520x1024:ldo=640",
@@ -36,11 +24,6 @@ struct trial {
     void *workspace;
     size_t out_bytes;
 };
-
-#define GOOD(call)                                                                                                     \
-    do {                                                                                                               \
-        if ((call) != 0) fail_msg("%s: %s", #call, error.text[0] ? error.text : fp8r_last_error());                    \
-    } while (0)
 
 static void trial_open(struct trial *trial, const char *problem)
 {
@@ -194,30 +177,11 @@ static void a_missing_step_is_found(void **state)
     }
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    const fp8r_context_options options = {.struct_size = sizeof options, .flags = FP8R_NO_ROUTE_FILES};
-    if (fp8r_context_create((fp8r_device){FP8R_DEVICE_CUDA, 0}, &options, &context) != FP8R_OK) {
-        printf("skipped: %s\n", fp8r_last_error());
-        exit(SKIPPED);
-    }
-    return fp8r_measure_device_init(fp8r_context_device(context), true, &device) == FP8R_OK ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    fp8r_measure_device_fini(&device);
-    fp8r_context_destroy(context);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(right_results_pass),       cmocka_unit_test(one_element_is_found),
         cmocka_unit_test(an_empty_kernel_is_found), cmocka_unit_test(swapped_scales_are_found),
         cmocka_unit_test(a_missing_step_is_found)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, measure_set_up, measure_tear_down);
 }
