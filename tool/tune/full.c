@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "measure/clock.h"
-#include "measure/sequential.h"
 #include "tool_status.h"
 #include "tune/deal.h"
 #include "tune/entrants.h"
@@ -17,8 +16,6 @@
 enum {
     GRID_ROUNDS_LEAST = 9,
     GRID_ROUNDS_MOST = 25,
-    CONFIRM_PAIRS_MOST = 120,
-    CONFIRM_STEP = 15,
     RETRIES = 2,
     PAUSE_SECONDS = 1
 };
@@ -61,58 +58,6 @@ static int measure_grid(struct work *work, int64_t m, bool is_last, struct fp8r_
     return record_done(full->record, index, !steady, error);
 }
 
-/* Enough pairs for a verdict? */
-struct confirmation {
-    const struct fp8r_sequential *sequential;
-    int base, other;
-    double base_us[CONFIRM_PAIRS_MOST * 4], other_us[CONFIRM_PAIRS_MOST * 4];
-    struct fp8r_pair pairs[CONFIRM_PAIRS_MOST * 4];
-};
-
-static bool is_settled(void *arg, const struct sample_case *it)
-{
-    struct confirmation *confirmation = arg;
-    struct fp8r_paired_result result;
-    struct fp8r_tool_error ignored;
-    size_t count = sample_pairs(&it->candidates[confirmation->base], &it->candidates[confirmation->other], SAMPLE_CONFIRM,
-                                confirmation->base_us, confirmation->other_us,
-                                sizeof confirmation->pairs / sizeof *confirmation->pairs);
-    for (size_t i = 0; i < count; i++)
-        confirmation->pairs[i] = (struct fp8r_pair){confirmation->base_us[i], confirmation->other_us[i]};
-    return fp8r_sequential_decide(confirmation->sequential, confirmation->pairs, count, &result, &ignored) ==
-               FP8R_EXIT_GOOD &&
-           result.verdict != FP8R_PAIRED_GO_ON;
-}
-
-/* The grid's winner against the default, until the verdict is known. */
-static int confirm(struct work *work, const struct sample_case *it, struct fp8r_tool_error *error)
-{
-    struct full *full = work->full;
-    struct fp8r_sequential_options options = fp8r_sequential_defaults(FP8R_SEQUENTIAL_TUNE);
-    struct fp8r_sequential sequential;
-    struct confirmation confirmation = {.sequential = &sequential, .base = it->fallback, .other = work_winner(work, it)};
-    if (it->is_noisy || confirmation.other < 0 || confirmation.other == it->fallback)
-        return FP8R_EXIT_GOOD;
-    options.margin = full->margin;
-    int code = fp8r_sequential_init(&sequential, &options, error);
-    if (code != FP8R_EXIT_GOOD || is_settled(&confirmation, it))
-        return code;
-    fp8r_matmul member;
-    char problem[FP8R_TEXT_BYTES];
-    size_t index;
-    struct race_rules rules = {.phase = SAMPLE_CONFIRM,
-                               .seed = full->seed + (uint64_t)it->m + 7919u,
-                               .only = (const char *const[]){it->candidates[confirmation.base].name,
-                                                             it->candidates[confirmation.other].name, NULL},
-                               .rounds_least = CONFIRM_STEP,
-                               .rounds_most = CONFIRM_PAIRS_MOST,
-                               .budget_us = INFINITY,
-                               .is_enough = is_settled,
-                               .arg = &confirmation};
-    code = work_member(work, it->m, &member, problem, error);
-    return code == FP8R_EXIT_GOOD ? work_race(work, &rules, problem, &member, &index, error) : code;
-}
-
 /* Every problem of this shard's that is not finished, once. */
 static int run_grid_once(struct work *work, int attempt, struct fp8r_tool_error *error)
 {
@@ -150,24 +95,6 @@ static int run_grid(struct work *work, struct fp8r_tool_error *error)
     int code = FP8R_EXIT_GOOD;
     for (int attempt = 0; attempt <= RETRIES && code == FP8R_EXIT_GOOD; attempt++)
         code = run_grid_once(work, attempt, error);
-    return code;
-}
-
-static int run_confirmations(struct work *work, struct fp8r_tool_error *error)
-{
-    size_t count = 0;
-    int code = FP8R_EXIT_GOOD;
-    size_t *cases = work_finished(work, &count);
-    if (!cases)
-        return fp8r_tool_error_memory(error, "the confirmations");
-    for (size_t i = 0; i < count && code == FP8R_EXIT_GOOD && !work_is_over(work->full); i++) {
-        int64_t m = work->full->record->samples.cases[cases[i]].m;
-        if (!work_is_own_border(work, m))
-            continue;
-        work_show(work, "confirmation", m);
-        code = confirm(work, &work->full->record->samples.cases[cases[i]], error);
-    }
-    free(cases);
     return code;
 }
 
@@ -211,7 +138,7 @@ static int tune_family(struct full *full, const struct fp8r_tune_family *family,
     if (code == FP8R_EXIT_GOOD)
         code = work_borders(&work, error);
     if (code == FP8R_EXIT_GOOD)
-        code = run_confirmations(&work, error);
+        code = work_confirmations(&work, error);
     full->finished += work.grid_done;
     fp8r_inputs_destroy(&work.inputs);
     fp8r_points_fini(&work.entrants);

@@ -56,4 +56,7 @@ bool work_is_own_border(const struct work *work, int64_t m);
 /* Halves the intervals between different winners. */
 int work_borders(struct work *work, struct fp8r_tool_error *error);
 
+/* Holds those who lead a problem's grid against the default, problem by problem. */
+int work_confirmations(struct work *work, struct fp8r_tool_error *error);
+
 #endif
