@@ -13,9 +13,6 @@
 /* Threads of the copy's blocks; blocks for a multiprocessor, beside those of the product in front. */
 enum { COPY_THREADS = 256, COPY_BLOCKS = 1, GRANULE = 16 };
 
-typedef CUresult (*encoder)(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *,
-                            const cuuint64_t *, const cuuint32_t *, const cuuint32_t *, CUtensorMapInterleave,
-                            CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
 typedef CUresult (*starter)(const CUlaunchConfig *, CUfunction, void **, void **);
 
 static int64_t items_of(const fp8r_problem *problem)
@@ -39,23 +36,20 @@ size_t fp8r_sm90_workspace(const fp8r_problem *problem, int config)
     return (size_t)(items_of(problem) * problem->m * fp8r_sm90_copy_pitch(problem));
 }
 
-bool fp8r_sm90_encode_fours(void *encode, CUtensorMap *map, const fp8r_problem *problem, const void *b, int box_rows)
+struct fp8r_sm90_map_form fp8r_sm90_fours_form(const fp8r_problem *problem, const void *b, int box_rows)
 {
     const int64_t row = problem->b.col_stride, group = row * FP8R_SM90_SHIFTED_GROUP;
     const int64_t early = (int64_t)((uintptr_t)b % GRANULE), latest = early + row % GRANULE + 2 * row % GRANULE;
     const int64_t groups = problem->n / FP8R_SM90_SHIFTED_GROUP;
-    const int64_t matrices = problem->b.batch_stride ? problem->batch : 1;
-    const cuuint64_t extents[5] = {(cuuint64_t)(problem->k + latest), 8, 2, 2,
-                                   (cuuint64_t)((matrices - 1) * (problem->b.batch_stride / group) + groups)};
-    const cuuint64_t pitches[4] = {(cuuint64_t)(4 * row), (cuuint64_t)(row / GRANULE * GRANULE),
-                                   (cuuint64_t)(2 * row / GRANULE * GRANULE), (cuuint64_t)group};
-    const cuuint32_t box[5] = {FP8R_SM90_BLOCK_K, 8, 2, 2, (cuuint32_t)(box_rows / FP8R_SM90_SHIFTED_GROUP)};
-    const cuuint32_t steps[5] = {1, 1, 1, 1, 1};
-    encoder call;
-    *(void **)&call = encode;
-    return call(map, CU_TENSOR_MAP_DATA_TYPE_UINT8, 5, (void *)((uintptr_t)b - (uintptr_t)early), extents, pitches, box,
-                steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+    const int64_t apart = problem->b.batch_stride ? (problem->batch - 1) * (problem->b.batch_stride / group) : 0;
+    return (struct fp8r_sm90_map_form){
+        .data = (const void *)((uintptr_t)b - (uintptr_t)early),
+        .extents = {(cuuint64_t)(problem->k + latest), 8, 2, 2, (cuuint64_t)(apart + groups)},
+        .pitches = {(cuuint64_t)(4 * row), (cuuint64_t)(row / GRANULE * GRANULE),
+                    (cuuint64_t)(2 * row / GRANULE * GRANULE), (cuuint64_t)group},
+        .box = {FP8R_SM90_BLOCK_K, 8, 2, 2, (cuuint32_t)(box_rows / FP8R_SM90_SHIFTED_GROUP)},
+        .rank = 5,
+    };
 }
 
 static struct fp8r_sm90_copy_args copy_of(const fp8r_problem *problem, const void *a, void *workspace)

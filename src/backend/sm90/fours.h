@@ -3,8 +3,7 @@
 #ifndef FP8R_SM90_FOURS_H
 #define FP8R_SM90_FOURS_H
 
-#include <cuda.h>
-
+#include "backend/sm90/map_cache.h"
 #include "backend/sm90/sm90.h"
 
 /* Is a copied into workspace? */
@@ -18,7 +17,7 @@ fp8r_status fp8r_sm90_copy(const struct fp8r_sm90_plan *plan, const fp8r_problem
                            const fp8r_pointers *pointers, void *workspace, void *stream);
 
 /* A map of b for boxes of box_rows rows: of every 32, those of each class of four together, eight each; class i
- * begins in front of its rows, by up to 32 bytes (shifted.cuh). False: the driver refuses. */
-bool fp8r_sm90_encode_fours(void *encode, CUtensorMap *map, const fp8r_problem *problem, const void *b, int box_rows);
+ * begins in front of its rows, by up to 32 bytes (shifted.cuh). */
+struct fp8r_sm90_map_form fp8r_sm90_fours_form(const fp8r_problem *problem, const void *b, int box_rows);
 
 #endif
