@@ -1,4 +1,4 @@
-/* Launching: arguments, tensor maps, launch attributes.
+/* Launching: what a call adds to the arguments that its plan fixes, launch attributes.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "backend/sm90/sm90.h"
 
@@ -6,62 +6,12 @@
 #include <cuda_runtime_api.h>
 #include <stddef.h>
 
-#include "backend/sm90/args.h"
+#include "backend/sm90/fixed_args.h"
 #include "backend/sm90/fours.h"
+#include "backend/sm90/limits.h"
 #include "backend/sm90/maps.h"
 #include "backend/sm90/shapes.h"
-#include "backend/sm90/limits.h"
-#include "base/dtype.h"
 #include "base/status.h"
-
-/* Rounds of static weights that are asked for before the wait. The wide kernels have one thread for both
- * operands and the copy engine works in order: what it is to load after the wait would queue up behind all of
- * them. */
-static int32_t ahead_of(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_shape *shape)
-{
-    if (!(plan->problem.flags & FP8R_WEIGHTS_STATIC)) return 0;
-    /* The copy of a takes as long as a ring full of weights. */
-    if (plan->config->shifted && plan->config->tokens <= 64) return shape->stages;
-    return plan->config->family == FP8R_SM90_WIDE ? 2 : shape->stages;
-}
-
-static int32_t flags_of(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_shape *shape,
-                        const fp8r_problem *problem)
-{
-    const fp8r_operand *out = &problem->out;
-    int32_t flags = 0;
-    if (out->align_bytes >= 8) flags |= FP8R_SM90_OUT_VECTORS;
-    if (out->align_bytes >= 8 && out->dtype == FP8R_DTYPE_BF16 && problem->n % 4 == 0)
-        flags |= FP8R_SM90_OUT_FOURS;
-    if (plan->config->shifted || fp8r_sm90_interleaves(plan->config, problem)) flags |= FP8R_SM90_INTERLEAVED;
-    if (shape->receive_in_stages) flags |= FP8R_SM90_RECEIVE_IN_STAGES;
-    return flags;
-}
-
-static struct fp8r_sm90_divisor divisor(int64_t d)
-{
-    if (d < 1) d = 1; /* of the other family */
-    const uint64_t reciprocal = ((uint64_t)1 << 32) / (uint64_t)d;
-    return (struct fp8r_sm90_divisor){(int32_t)d,
-                                      reciprocal > UINT32_MAX ? UINT32_MAX : (uint32_t)reciprocal};
-}
-
-static void fill_divisors(struct fp8r_sm90_args *args)
-{
-    const int32_t last = args->tiles_m % args->raster;
-    args->by_split = divisor(args->split);
-    args->by_depth = divisor(args->depth);
-    args->by_units = divisor((args->m + 7) / 8);
-    args->by_row_warps = divisor(args->row_warps);
-    args->by_consumers = divisor(args->row_warps * args->inner);
-    args->by_share_m = divisor(args->share_m);
-    args->by_size = divisor(args->split * args->share_m * args->share_n);
-    args->by_stages = divisor(args->stages);
-    args->by_matrix = divisor((int64_t)args->tiles_m * args->tiles_n);
-    args->by_band = divisor((int64_t)args->raster * args->tiles_n);
-    args->by_height = divisor(args->raster);
-    args->by_last_height = divisor(last ? last : args->raster);
-}
 
 /* Where scales, bias and out are. */
 static void fill_places(const fp8r_problem *problem, const fp8r_pointers *pointers,
@@ -71,16 +21,12 @@ static void fill_places(const fp8r_problem *problem, const fp8r_pointers *pointe
     args->scale_b = pointers->scale_b;
     args->bias = pointers->bias;
     args->out = pointers->out;
+    args->b = pointers->b;
     args->scale_a_batch = problem->scale_a.batch_stride;
-    args->scale_a_row = problem->scale_a.row_stride;
     args->scale_b_batch = problem->scale_b.batch_stride;
-    args->scale_b_col = problem->scale_b.col_stride;
     args->bias_batch = problem->bias.batch_stride;
-    args->bias_col = problem->bias.col_stride;
     args->out_batch = problem->out.batch_stride;
-    args->out_row = problem->out.row_stride;
-    args->out_dtype = problem->out.dtype;
-    args->bias_dtype = problem->bias.dtype;
+    args->a_batch = problem->a.batch_stride != 0;
 }
 
 static struct fp8r_sm90_matrix matrix_of(const void *data, int64_t k, int64_t rows, int64_t batch,
@@ -99,30 +45,10 @@ static struct fp8r_sm90_matrix matrix_of(const void *data, int64_t k, int64_t ro
 static void fill_matrices(const fp8r_problem *problem, const fp8r_pointers *pointers,
                           struct fp8r_sm90_args *args)
 {
-    args->k = (int32_t)problem->k;
     args->packed_a = matrix_of(pointers->a, problem->k, problem->m, problem->batch, problem->a.row_stride,
                                problem->a.batch_stride);
     args->packed_b = matrix_of(pointers->b, problem->k, problem->n, problem->batch, problem->b.col_stride,
                                problem->b.batch_stride);
-}
-
-/* Which part of K is whose, in how many stages. */
-static void fill_segments(const struct fp8r_sm90_config *config, const struct fp8r_sm90_shape *shape,
-                          int64_t k, struct fp8r_sm90_args *args)
-{
-    const int inner = config->inner, segments = config->split * inner;
-    const int64_t blocks = (k + FP8R_SM90_BLOCK_K - 1) / FP8R_SM90_BLOCK_K;
-    args->ring_rounds = shape->stages / inner;
-    for (int i = 0; i <= segments; ++i)
-        args->segment[i] = (int32_t)(blocks * i / segments);
-    for (int i = 0; i < config->split; ++i) {
-        const int own = args->segment[(i + 1) * inner] - args->segment[i * inner];
-        args->rounds[i] = (own + inner * shape->depth - 1) / (inner * shape->depth);
-        args->first_rounds[i] = args->rounds[i] < args->ring_rounds ? args->rounds[i] : args->ring_rounds;
-    }
-    args->split = config->split;
-    args->inner = inner;
-    args->segments = shape->segments;
 }
 
 /* Of a, rows that are not there are left out where all of them can be: the copy engine fills them more slowly than it fetches
@@ -142,87 +68,38 @@ static void fill_loads(const struct fp8r_sm90_config *config, const struct fp8r_
                            config->columns * FP8R_SM90_BLOCK_K;
 }
 
-/* The cluster's blocks and what each loads of shared tiles; split comes first in their numbers, then M. */
-static void fill_shares(const struct fp8r_sm90_config *config, const struct fp8r_sm90_shape *shape,
-                        struct fp8r_sm90_args *args)
+/* Skinny: one cluster a tile. Wide: without a split, clusters that the device holds walk over many tiles; with one each makes
+ * its own. */
+static int64_t clusters_of(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_shape *shape, int64_t tiles)
 {
-    args->share_m = config->share_m;
-    args->share_n = config->share_n;
-    args->part_a = shape->rows_a;
-    args->part_b = shape->rows_b;
-    for (int i = 0; i < config->share_n; ++i)
-        args->share_a |= 1 << (config->split * config->share_m * i);
-    for (int i = 0; i < config->share_m; ++i)
-        args->share_b |= 1 << (config->split * i);
+    if (plan->config->family == FP8R_SM90_SKINNY) return 1;
+    return plan->config->split == 1 && tiles > shape->clusters_resident ? shape->clusters_resident : tiles;
 }
 
-/* Which lines of static weights a skinny kernel asks the L2 for before all else: one a thread that
- * multiplies, inside its segment of K. */
-static void fill_lines(const struct fp8r_sm90_plan *plan, const fp8r_problem *problem,
-                       const fp8r_pointers *pointers, struct fp8r_sm90_args *args)
+/* All that depends on m. */
+static void fill_rows(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_shape *shape,
+                      const fp8r_problem *problem, struct fp8r_sm90_args *args)
 {
-    args->by_lines = divisor(1);
-    if (plan->config->family != FP8R_SM90_SKINNY || args->ahead == 0 ||
-        problem->m > FP8R_SM90_SKINNY_ASKED_TOKENS)
-        return;
-    const int64_t whole = problem->k / FP8R_SM90_BLOCK_K / (args->split * args->inner);
-    const int64_t most = FP8R_SM90_SKINNY_ASKED_BYTES / (FP8R_SM90_BLOCK_K * args->rows * args->inner);
-    int64_t lines = args->row_warps * 32 / args->rows;
-    if (lines > most) lines = most > 1 ? most : 1;
-    if (lines > whole) lines = whole;
-    args->lines = (int32_t)lines;
-    args->by_lines = divisor(lines);
-    args->b = pointers->b;
-    args->b_row = problem->b.col_stride;
-    args->b_matrix = problem->b.batch_stride;
-}
-
-static void fill_args(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_shape *shape,
-                      const fp8r_problem *problem, const fp8r_pointers *pointers, struct fp8r_sm90_args *args)
-{
-    fill_places(problem, pointers, args);
-    if (plan->config->packed || plan->config->shifted) fill_matrices(problem, pointers, args);
-    fill_segments(plan->config, shape, problem->k + (plan->config->shifted ? FP8R_SM90_SHIFTED_LEAD : 0), args);
-    fill_shares(plan->config, shape, args);
-    fill_loads(plan->config, shape, problem->m, args);
-    args->m = (int32_t)problem->m;
-    args->n = (int32_t)problem->n;
-    args->a_batch = problem->a.batch_stride != 0;
-    args->b_batch = problem->b.batch_stride != 0;
-    args->flags = flags_of(plan, shape, problem);
-    if (args->flags & FP8R_SM90_INTERLEAVED)
-        args->b_groups = (int32_t)(problem->b.batch_stride /
-                                   (problem->b.col_stride * FP8R_SM90_WIDE_GROUP(plan->config->columns)));
-    args->tiles_m = (int32_t)((problem->m + shape->tile_m - 1) / shape->tile_m);
-    args->tiles_n = (int32_t)((problem->n + shape->tile_n - 1) / shape->tile_n);
+    const int32_t m = (int32_t)problem->m;
+    fill_loads(plan->config, shape, m, args);
+    args->m = m;
+    args->tiles_m = (m - 1) / shape->tile_m + 1;
     args->tiles = (int32_t)(args->tiles_m * args->tiles_n * problem->batch);
-    args->rows = shape->rows;
-    args->row_warps = (shape->rows + 63) / 64 * 4;
-    args->raster = shape->raster > 0 ? shape->raster : 1;
-    args->stages = shape->stages;
-    args->stage_bytes = shape->stage_bytes;
-    args->ahead = ahead_of(plan, shape);
-    args->depth = shape->depth;
-    args->step_x = shape->depth > 1 ? 0 : FP8R_SM90_BLOCK_K;
-    args->step_z = shape->depth > 1 ? 1 : 0;
-    args->weight_bytes = shape->weight_bytes;
-    args->receive_offset = shape->receive_offset;
-    args->scales_offset = shape->scales_offset;
-    args->barriers_offset = shape->barriers_offset;
-    fill_divisors(args);
-    fill_lines(plan, problem, pointers, args);
+    args->step = (int32_t)clusters_of(plan, shape, args->tiles);
+    args->by_units = fp8r_sm90_divisor_of((m - 1) / 8 + 1);
+    if (plan->config->family == FP8R_SM90_SKINNY) return;
+    const int32_t last = args->tiles_m % args->raster;
+    args->by_matrix = fp8r_sm90_divisor_of((int64_t)args->tiles_m * args->tiles_n);
+    args->by_last_height = fp8r_sm90_divisor_of(last ? last : args->raster);
 }
 
-/* Skinny: blocks of a cluster x clusters along N x batch. Wide: so many blocks; without a split those walk
- * over many tiles, with one each makes its own. */
+/* Skinny: blocks of a cluster x clusters along N x batch. */
 static dim3 grid_of(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_shape *shape,
                     const fp8r_problem *problem, const struct fp8r_sm90_args *args)
 {
-    if (plan->config->family == FP8R_SM90_SKINNY)
-        return (dim3){(unsigned)shape->cluster, (unsigned)args->tiles_n, (unsigned)problem->batch};
-    int64_t clusters = args->tiles;
-    if (plan->config->split == 1 && clusters > shape->clusters_resident) clusters = shape->clusters_resident;
-    return (dim3){(unsigned)(clusters * shape->cluster), 1, 1};
+    const unsigned blocks = (unsigned)args->step * (unsigned)shape->cluster;
+    if (plan->config->family == FP8R_SM90_WIDE) return (dim3){blocks, 1, 1};
+    return (dim3){blocks, (unsigned)args->tiles_n, (unsigned)problem->batch};
 }
 
 /* May it start while the kernel in front runs out? Blocks that do lie on the multiprocessors in the order in which these
@@ -269,17 +146,19 @@ fp8r_status fp8r_sm90_launch(const struct fp8r_sm90_plan *plan, const fp8r_probl
     const struct fp8r_sm90_shape *shape = plan->shapes;
     while (shape->m_max < problem->m)
         ++shape;
-    if (plan->config->alternate && !fp8r_sm90_interleaves(plan->config, problem))
+    struct fp8r_sm90_args args = plan->fixed[shape - plan->shapes];
+    if (problem->b.batch_stride != plan->problem.b.batch_stride)
+        fp8r_sm90_fix_weights(plan, shape, problem, &args);
+    if (plan->config->alternate && !(args.flags & FP8R_SM90_INTERLEAVED))
         return fp8r_fail(FP8R_ERROR_UNSUPPORTED,
                          "sm90:%s: b's batch stride must be the prepared one or another multiple of %d rows",
                          plan->config->name, FP8R_SM90_WIDE_GROUP(plan->config->columns));
-    struct fp8r_sm90_args args = {0};
-    fill_args(plan, shape, problem, pointers, &args);
+    fill_rows(plan, shape, problem, &args);
     if (!fp8r_sm90_fill_maps(plan, shape, problem, pointers, workspace, &args))
         return fp8r_fail(FP8R_ERROR_DEVICE, "cuTensorMapEncodeTiled refused an operand of sm90:%s",
                          plan->config->name);
-    const dim3 grid = grid_of(plan, shape, problem, &args);
-    args.step = (int32_t)grid.x / shape->cluster;
+    fill_places(problem, pointers, &args);
+    if (plan->config->packed || plan->config->shifted) fill_matrices(problem, pointers, &args);
     FP8R_TRY(fp8r_sm90_copy(plan, problem, pointers, workspace, stream));
-    return start(plan, shape, problem, grid, &args, stream);
+    return start(plan, shape, problem, grid_of(plan, shape, problem, &args), &args, stream);
 }

@@ -5,6 +5,7 @@
 #include <cuda_runtime_api.h>
 #include <stddef.h>
 
+#include "backend/sm90/fixed_args.h"
 #include "backend/sm90/shapes.h"
 #include "backend/sm90/shifted.h"
 #include "base/status.h"
@@ -93,6 +94,8 @@ fp8r_status fp8r_sm90_prepare(const fp8r_device_facts *device, const fp8r_proble
     FP8R_TRY(find_driver("cuLaunchKernelEx", &made.start));
     FP8R_TRY(prepare_shapes(device, &made));
     FP8R_TRY(find_functions(&made));
+    for (int i = 0; i < made.shape_count; ++i)
+        fp8r_sm90_fix_args(&made, &made.shapes[i], &made.fixed[i]);
     if (made.config->shifted) FP8R_TRY(find_function(fp8r_sm90_shifted_copy(), &made.copy));
     *plan = made;
     return FP8R_OK;

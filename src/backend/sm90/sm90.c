@@ -3,6 +3,7 @@
  * Apache-2.0 */
 #include "backend/sm90/sm90.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "backend/sm90/load.h"
@@ -129,7 +130,9 @@ static fp8r_status prepare(void *user, const fp8r_services *services, const fp8r
         return status;
     }
     if (services && services->flags & FP8R_LAUNCH_PLAIN) plan->dependent_launch = false;
-    *state = plan;
+    struct fp8r_sm90_plan *shorter = realloc(plan, offsetof(struct fp8r_sm90_plan, fixed) +
+                                                       (size_t)plan->shape_count * sizeof *plan->fixed);
+    *state = shorter ? shorter : plan;
     return FP8R_OK;
 }
 

@@ -8,6 +8,8 @@
 
 #include <fp8route/backend.h>
 
+#include "backend/sm90/args.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -83,6 +85,8 @@ struct fp8r_sm90_plan {
     void *encode, *start;                                /* the driver's: tensor maps, launches */
     int sm_count;
     void *copy;                                          /* the driver's name of the kernel that copies rows of a */
+    struct fp8r_sm90_args fixed[FP8R_SM90_SHAPES_MAX];   /* each shape's arguments, but for rows and addresses; last, as
+                                                            only shape_count of them need to be there */
 };
 
 /* Needs the device to be current. Errors: UNSUPPORTED, DEVICE. */
