@@ -4,7 +4,6 @@
 #include <stdint.h>
 
 #include "base/dtype.h"
-#include "base/sizes.h"
 #include "problem/problem.h"
 
 /* A set of bytes: `count` runs of `run_bytes`, one every `pitch_bytes`, from `first`; dense when the runs touch. */
@@ -14,12 +13,20 @@ struct span {
     bool is_regular; /* the fields describe the bytes exactly */
 };
 
-static uintptr_t last_byte(const void *data, const fp8r_operand *operand, const int64_t extents[3])
+struct fp8r_reach fp8r_reach_of(const void *data, const fp8r_operand *operand, const int64_t extents[3])
 {
-    const int64_t strides[3] = {operand->batch_stride, operand->row_stride, operand->col_stride};
-    int64_t last = 0;
-    (void)fp8r_size_last(extents, strides, &last); /* validation has bounded it */
-    return (uintptr_t)data + ((uintptr_t)last + 1) * (uintptr_t)fp8r_dtype_bytes(operand->dtype) - 1;
+    const uintptr_t last = (uintptr_t)(extents[0] - 1) * (uintptr_t)operand->batch_stride +
+                           (uintptr_t)(extents[1] - 1) * (uintptr_t)operand->row_stride +
+                           (uintptr_t)(extents[2] - 1) * (uintptr_t)operand->col_stride;
+    return (struct fp8r_reach){.first = (uintptr_t)data,
+                               .last = (uintptr_t)data + (last + 1) * (uintptr_t)fp8r_dtype_bytes(operand->dtype) - 1};
+}
+
+bool fp8r_reach_meets(const struct fp8r_reach *reach, const void *data, const fp8r_operand *operand,
+                      const int64_t extents[3])
+{
+    const struct fp8r_reach other = fp8r_reach_of(data, operand, extents);
+    return reach->last >= other.first && other.last >= reach->first;
 }
 
 /* Folds the dimensions from the smallest stride up: each extends the run, or is the one that repeats it. */
@@ -44,8 +51,9 @@ static struct span span_of(const void *data, const fp8r_operand *operand, const 
             is_regular = false;
         left[next] = 1;
     }
-    return (struct span){.first = (uintptr_t)data,
-                         .last = last_byte(data, operand, extents),
+    const struct fp8r_reach reach = fp8r_reach_of(data, operand, extents);
+    return (struct span){.first = reach.first,
+                         .last = reach.last,
                          .run_bytes = (uintptr_t)run * bytes,
                          .pitch_bytes = (uintptr_t)pitch * bytes,
                          .is_regular = is_regular};
@@ -68,7 +76,8 @@ static bool owns_any(const struct span *span, uintptr_t low, uintptr_t high)
 bool fp8r_overlap_certain(const void *out, const fp8r_operand *out_layout, const void *in,
                           const fp8r_operand *in_layout, const int64_t out_extents[3], const int64_t in_extents[3])
 {
-    if (last_byte(out, out_layout, out_extents) < (uintptr_t)in || last_byte(in, in_layout, in_extents) < (uintptr_t)out)
+    const struct fp8r_reach reach = fp8r_reach_of(out, out_layout, out_extents);
+    if (!fp8r_reach_meets(&reach, in, in_layout, in_extents))
         return false; /* nearly always */
     for (int i = 0; i < 3; i++)
         if (out_extents[i] == 0 || in_extents[i] == 0) /* an operand without elements shares none */

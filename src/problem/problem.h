@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <fp8route/backend.h>
 
@@ -19,7 +20,7 @@ enum fp8r_data {
     FP8R_DATA_USED     /* pointers must be there, and out must not overlap an input */
 };
 
-/* Normalises and checks; on failure last_error names the argument. *product is written only on success.
+/* Normalises and checks; on failure last_error names the argument, and *product is undefined.
  * The problem may be empty (batch, m, n or k of 0): see below. */
 fp8r_status fp8r_product_init(const fp8r_matmul *matmul, enum fp8r_data data, struct fp8r_product *product);
 
@@ -34,6 +35,16 @@ void fp8r_problem_set_m(fp8r_problem *problem, int64_t m);
 
 /* Largest power of two <= 256 that divides the address; 256 for NULL. */
 int32_t fp8r_pointer_align(const void *pointer);
+
+/* First and last byte of an operand that validation has passed. */
+struct fp8r_reach {
+    uintptr_t first, last;
+};
+struct fp8r_reach fp8r_reach_of(const void *data, const fp8r_operand *operand, const int64_t extents[3]);
+
+/* Does the operand reach into that? Where not, the two share no byte, whatever lies between. */
+bool fp8r_reach_meets(const struct fp8r_reach *reach, const void *data, const fp8r_operand *operand,
+                      const int64_t extents[3]);
 
 /* Does any byte of out certainly belong to the input too? Extents are those of the problem. */
 bool fp8r_overlap_certain(const void *out, const fp8r_operand *out_layout, const void *in,

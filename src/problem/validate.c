@@ -261,7 +261,6 @@ static void set_scale_kinds(const fp8r_matmul *matmul, fp8r_problem *problem)
 static void normalise(const fp8r_matmul *matmul, struct fp8r_product *product)
 {
     fp8r_problem *problem = &product->problem;
-    memset(product, 0, sizeof *product);
     problem->batch = matmul->out.batch;
     problem->m = matmul->a.rows;
     problem->n = matmul->b.cols;
@@ -320,8 +319,10 @@ static fp8r_status check_overlap(const fp8r_problem *problem, int64_t m, const f
         {"scale_b", pointers->scale_b, &problem->scale_b, {problem->batch, 1, problem->n}},
         {"bias", pointers->bias, &problem->bias, {problem->batch, 1, problem->n}},
     };
+    const struct fp8r_reach out = fp8r_reach_of(pointers->out, &problem->out, out_extents);
     for (int i = 0; i < 5; i++)
         if (inputs[i].pointer && inputs[i].operand->dtype != FP8R_DTYPE_NONE &&
+            fp8r_reach_meets(&out, inputs[i].pointer, inputs[i].operand, inputs[i].extents) &&
             fp8r_overlap_certain(pointers->out, &problem->out, inputs[i].pointer, inputs[i].operand, out_extents,
                                  inputs[i].extents))
             return INVALID("out overlaps %s in memory: out must not share bytes with an input", inputs[i].name);
@@ -337,14 +338,11 @@ fp8r_status fp8r_product_init(const fp8r_matmul *matmul, enum fp8r_data data, st
     FP8R_TRY(check_extents(matmul));
     if (matmul->out.batch > 0 && matmul->out.rows > 0 && matmul->out.cols > 0)
         FP8R_TRY(fp8r_matrix_check_written("out", &matmul->out));
-    struct fp8r_product made;
-    normalise(matmul, &made);
-    if (data == FP8R_DATA_USED && !fp8r_problem_is_empty(&made.problem)) {
-        FP8R_TRY(check_presence(&made.problem, &made.pointers));
-        FP8R_TRY(check_overlap(&made.problem, made.problem.m, &made.pointers));
-    }
-    *product = made;
-    return FP8R_OK;
+    normalise(matmul, product);
+    if (data == FP8R_DATA_IGNORED || fp8r_problem_is_empty(&product->problem))
+        return FP8R_OK;
+    FP8R_TRY(check_presence(&product->problem, &product->pointers));
+    return check_overlap(&product->problem, product->problem.m, &product->pointers);
 }
 
 fp8r_status fp8r_pointers_check(const fp8r_problem *planned, int64_t m_max, const fp8r_pointers *pointers)
