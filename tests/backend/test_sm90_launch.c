@@ -1,0 +1,140 @@
+/* What a launch adds to the arguments that its plan fixed: rows, and another batch stride of b than the planned one. With a
+ * driver made by hand that keeps the arguments; nothing here runs a kernel.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <string.h>
+
+#include "backend/sm90/fixed_args.h"
+#include "backend/sm90/sm90.h"
+
+enum { N = 512, K = 256 };
+
+static struct fp8r_sm90_args seen;
+static CUlaunchConfig seen_config;
+
+static CUresult start(const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra)
+{
+    (void)function, (void)extra;
+    seen_config = *config;
+    memcpy(&seen, parameters[0], sizeof seen);
+    return CUDA_SUCCESS;
+}
+
+static CUresult encode(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *base,
+                       const cuuint64_t *extents, const cuuint64_t *pitches, const cuuint32_t *box, const cuuint32_t *steps,
+                       CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
+                       CUtensorMapFloatOOBfill fill)
+{
+    (void)type, (void)rank, (void)pitches, (void)box, (void)steps, (void)interleave, (void)swizzle, (void)promotion;
+    (void)fill, (void)base;
+    memset(map, 0, sizeof *map);
+    map->opaque[1] = extents[1];
+    map->opaque[4] = extents[4]; /* of b: groups of rows in all matrices */
+    return CUDA_SUCCESS;
+}
+
+static fp8r_problem problem_of(int64_t m, int64_t b_stride)
+{
+    return (fp8r_problem){.batch = 3, .m = m, .n = N, .k = K,
+                          .a = {.batch_stride = m * K, .row_stride = K, .col_stride = 1, .dtype = FP8R_DTYPE_E4M3,
+                                .align_bytes = 256},
+                          .b = {.batch_stride = b_stride, .row_stride = 1, .col_stride = K, .dtype = FP8R_DTYPE_E4M3,
+                                .align_bytes = 256},
+                          .out = {.batch_stride = m * N, .row_stride = N, .col_stride = 1, .dtype = FP8R_DTYPE_BF16,
+                                  .align_bytes = 256}};
+}
+
+static struct fp8r_sm90_plan plan_of(const struct fp8r_sm90_config *config, const fp8r_problem *problem)
+{
+    CUresult (*starter)(const CUlaunchConfig *, CUfunction, void **, void **) = start;
+    CUresult (*encoder)(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *, const cuuint64_t *,
+                        const cuuint32_t *, const cuuint32_t *, CUtensorMapInterleave, CUtensorMapSwizzle,
+                        CUtensorMapL2promotion, CUtensorMapFloatOOBfill) = encode;
+    struct fp8r_sm90_plan plan = {.config = config, .problem = *problem, .shape_count = 1};
+    plan.start = *(void **)&starter;
+    plan.encode = *(void **)&encoder;
+    plan.shapes[0] = (struct fp8r_sm90_shape){.m_max = INT32_MAX, .rows_a = 128, .rows_b = 128, .depth = 1, .threads = 384,
+                                              .cluster = 1, .clusters_resident = 4, .stages = 4, .tile_m = 128,
+                                              .tile_n = 128, .raster = 2};
+    fp8r_sm90_fix_args(&plan, &plan.shapes[0], &plan.fixed[0]);
+    return plan;
+}
+
+static const struct fp8r_sm90_config wide = {.name = "wide", .family = FP8R_SM90_WIDE, .split = 1, .share_m = 1, .share_n = 1,
+                                             .inner = 1, .groups = 2, .tiles = 1, .columns = 128};
+static const fp8r_pointers pointers = {.struct_size = sizeof pointers, .a = (const void *)0x10000, .b = (const void *)0x20000,
+                                       .out = (void *)0x40000000};
+
+static void rows_are_the_calls(void **state)
+{
+    static const struct {
+        int64_t m;
+        int32_t rows_a, tiles_m, step, last;
+    } cases[] = {{1, 8, 1, 4, 1}, {100, 104, 1, 4, 1}, {128, 128, 1, 4, 1}, {129, 128, 2, 4, 2}, {300, 128, 3, 4, 1}};
+    const fp8r_problem planned = problem_of(1024, (int64_t)N * K);
+    const struct fp8r_sm90_plan plan = plan_of(&wide, &planned);
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const fp8r_problem problem = problem_of(cases[i].m, (int64_t)N * K);
+        assert_int_equal(fp8r_sm90_launch(&plan, &problem, &pointers, NULL, NULL), FP8R_OK);
+        assert_int_equal(seen.m, cases[i].m);
+        assert_int_equal(seen.rows_a, cases[i].rows_a);
+        assert_int_equal(seen.load_bytes, (cases[i].rows_a + 128) * 128);
+        assert_int_equal(seen.tiles_m, cases[i].tiles_m);
+        assert_int_equal(seen.tiles, cases[i].tiles_m * 4 * 3);
+        assert_int_equal(seen.step, cases[i].step);
+        assert_int_equal(seen_config.gridDimX, cases[i].step);
+        assert_int_equal(seen.by_units.d, (cases[i].m + 7) / 8);
+        assert_int_equal(seen.by_matrix.d, cases[i].tiles_m * 4);
+        assert_int_equal(seen.by_last_height.d, cases[i].last);
+        assert_int_equal(seen.map_a.opaque[1], cases[i].m);
+        assert_int_equal(seen.out_batch, cases[i].m * N);
+    }
+}
+
+/* A plan for weights of one pitch, run with others: as one that was made for those. */
+static void weights_are_the_calls(void **state)
+{
+    static const int64_t strides[] = {0, (int64_t)N * K, (int64_t)N * K + 64 * K, (int64_t)N * K + 5 * K};
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < 4; j++) {
+            const fp8r_problem planned = problem_of(128, strides[i]), called = problem_of(128, strides[j]);
+            const struct fp8r_sm90_plan plan = plan_of(&wide, &planned), own = plan_of(&wide, &called);
+            assert_int_equal(fp8r_sm90_launch(&own, &called, &pointers, NULL, NULL), FP8R_OK);
+            const struct fp8r_sm90_args expected = seen;
+            assert_int_equal(fp8r_sm90_launch(&plan, &called, &pointers, NULL, NULL), FP8R_OK);
+            assert_int_equal(seen.flags, expected.flags);
+            assert_int_equal((seen.flags & FP8R_SM90_INTERLEAVED) != 0, j != 3); /* no multiple of a group's rows */
+            assert_int_equal(seen.b_batch, j != 0);
+            assert_int_equal(seen.b_matrix, strides[j]);
+            assert_int_equal(seen.b_groups, expected.b_groups);
+            assert_memory_equal(&seen.map_b, &expected.map_b, sizeof seen.map_b);
+        }
+}
+
+static void weights_that_do_not_fit_are_refused(void **state)
+{
+    struct fp8r_sm90_config alternating = wide;
+    alternating.alternate = true;
+    const fp8r_problem planned = problem_of(128, (int64_t)N * K), other = problem_of(128, (int64_t)N * K + 5 * K);
+    const struct fp8r_sm90_plan plan = plan_of(&alternating, &planned);
+    (void)state;
+    assert_int_equal(fp8r_sm90_launch(&plan, &planned, &pointers, NULL, NULL), FP8R_OK);
+    assert_int_equal(fp8r_sm90_launch(&plan, &other, &pointers, NULL, NULL), FP8R_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(fp8r_last_error(), "another multiple of 32 rows"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_are_the_calls),
+        cmocka_unit_test(weights_are_the_calls),
+        cmocka_unit_test(weights_that_do_not_fit_are_refused),
+    };
+    return cmocka_run_group_tests_name("sm90 launches", tests, NULL, NULL);
+}
