@@ -24,43 +24,43 @@ static const struct tile {
 static const struct factor {
     double times, walk, ends, by_k, by_m, by_n;
 } factors[FP8R_CUBLASLT_CONFIGS] = {
-    [FP8R_CUBLASLT_T64x8_C1x1_O1] = {0.931, 0.964, 1.002, -0.043, 0.016, 0.010},
-    [FP8R_CUBLASLT_T64x8_C1x1_O3] = {0.999, 0.999, 1.000, -0.004, -0.002, -0.003},
-    [FP8R_CUBLASLT_T64x32_C4x1_O5] = {1.014, 1.004, 1.003, -0.022, -0.005, -0.037},
-    [FP8R_CUBLASLT_T64x32_C4x1_O7] = {1.027, 1.006, 1.002, -0.011, -0.004, -0.022},
-    [FP8R_CUBLASLT_T64x64_C1x1_O1] = {1.000, 0.988, 0.997, 0.020, -0.072, 0.044},
-    [FP8R_CUBLASLT_T64x64_C1x1_O4] = {1.035, 1.012, 1.000, 0.013, -0.008, -0.001},
-    [FP8R_CUBLASLT_T64x64_C4x1_O3] = {1.002, 1.039, 0.995, 0.038, 0.043, -0.034},
-    [FP8R_CUBLASLT_T96x64_C1x1_O0] = {0.976, 0.988, 0.996, 0.059, -0.030, -0.001},
-    [FP8R_CUBLASLT_T96x64_C4x1_O0] = {0.988, 1.010, 1.000, 0.025, 0.027, -0.025},
-    [FP8R_CUBLASLT_T112x64_C1x1_O4] = {0.991, 1.007, 0.998, 0.013, 0.001, 0.000},
-    [FP8R_CUBLASLT_T128x32_C1x1_O3] = {1.020, 1.005, 1.000, 0.004, -0.002, 0.007},
-    [FP8R_CUBLASLT_T128x32_C1x1_O5] = {0.952, 0.978, 1.001, -0.009, 0.001, -0.017},
-    [FP8R_CUBLASLT_T128x32_C1x1_O7] = {1.018, 1.005, 1.000, 0.006, -0.001, 0.006},
-    [FP8R_CUBLASLT_T256x32_C1x1_O5] = {0.965, 1.001, 1.001, -0.005, 0.055, -0.024},
-    [FP8R_CUBLASLT_T256x32_C1x1_O7] = {1.014, 1.004, 1.000, 0.002, 0.003, 0.003},
-    [FP8R_CUBLASLT_T128x64_C1x1_O1] = {0.985, 0.968, 1.005, -0.084, -0.028, 0.072},
-    [FP8R_CUBLASLT_T128x64_C2x1_O4] = {1.014, 1.008, 0.999, 0.019, -0.002, 0.004},
-    [FP8R_CUBLASLT_T128x64_C1x2_O3] = {1.040, 1.002, 1.003, -0.028, -0.054, 0.032},
-    [FP8R_CUBLASLT_T256x64_C1x1_O4] = {0.952, 0.990, 0.993, 0.040, -0.017, 0.042},
-    [FP8R_CUBLASLT_T256x64_C1x1_O6] = {1.024, 1.010, 1.000, 0.006, 0.010, 0.007},
-    [FP8R_CUBLASLT_T96x128_C1x1_O4] = {1.013, 1.008, 0.999, 0.014, 0.003, 0.002},
-    [FP8R_CUBLASLT_T96x128_C2x1_O0] = {1.007, 1.001, 1.002, -0.005, -0.063, 0.005},
-    [FP8R_CUBLASLT_T96x128_C4x2_O2] = {1.003, 0.998, 1.004, -0.011, 0.060, -0.002},
-    [FP8R_CUBLASLT_T112x128_C1x1_O0] = {1.005, 1.001, 0.999, 0.005, -0.010, 0.003},
-    [FP8R_CUBLASLT_T112x128_C1x1_O2] = {1.012, 1.004, 1.000, 0.004, -0.013, 0.004},
-    [FP8R_CUBLASLT_T112x128_C2x1_O0] = {0.991, 0.988, 1.003, -0.012, -0.055, -0.001},
-    [FP8R_CUBLASLT_T128x128_C1x1_O2] = {1.010, 1.003, 1.000, 0.005, -0.014, 0.003},
-    [FP8R_CUBLASLT_T128x128_C1x2_O2] = {1.009, 1.006, 0.987, 0.047, -0.121, -0.053},
-    [FP8R_CUBLASLT_T128x128_C2x1_O1] = {0.998, 0.986, 1.003, -0.015, -0.070, -0.026},
-    [FP8R_CUBLASLT_T128x96_C4x1_O5] = {0.966, 0.996, 1.000, 0.009, 0.060, 0.009},
-    [FP8R_CUBLASLT_T128x96_C4x2_O7] = {1.034, 1.004, 1.005, -0.028, 0.012, 0.033},
-    [FP8R_CUBLASLT_T128x128_C1x4_O3] = {0.997, 0.995, 1.001, -0.029, -0.037, 0.057},
-    [FP8R_CUBLASLT_T128x128_C2x2_O5] = {1.003, 1.006, 0.999, 0.011, 0.040, -0.009},
-    [FP8R_CUBLASLT_T128x128_C4x1_O1] = {0.954, 0.981, 0.998, 0.017, 0.010, -0.017},
-    [FP8R_CUBLASLT_T128x128_C4x2_O5] = {1.000, 1.003, 1.002, -0.005, 0.066, -0.012},
-    [FP8R_CUBLASLT_T128x192_C4x1_O5] = {1.055, 1.033, 1.002, 0.002, 0.050, 0.002},
-    [FP8R_CUBLASLT_T192x128_C1x2_O7] = {1.016, 0.996, 1.006, -0.030, -0.045, 0.000},
+    [FP8R_CUBLASLT_T64x8_C1x1_O1] = {0.922, 0.956, 1.003, -0.081, 0.012, 0.005},
+    [FP8R_CUBLASLT_T64x8_C1x1_O3] = {0.987, 0.995, 1.001, -0.014, -0.001, -0.012},
+    [FP8R_CUBLASLT_T64x32_C4x1_O5] = {0.983, 1.000, 1.006, -0.031, -0.009, -0.064},
+    [FP8R_CUBLASLT_T64x32_C4x1_O7] = {1.015, 1.005, 1.003, -0.011, -0.004, -0.025},
+    [FP8R_CUBLASLT_T64x64_C1x1_O1] = {0.985, 0.991, 0.997, 0.016, -0.064, 0.051},
+    [FP8R_CUBLASLT_T64x64_C1x1_O4] = {1.023, 1.010, 0.998, 0.024, -0.014, 0.005},
+    [FP8R_CUBLASLT_T64x64_C4x1_O3] = {0.978, 1.037, 0.994, 0.020, 0.034, -0.048},
+    [FP8R_CUBLASLT_T96x64_C1x1_O0] = {0.969, 0.970, 0.997, 0.054, -0.024, 0.039},
+    [FP8R_CUBLASLT_T96x64_C4x1_O0] = {0.989, 0.987, 1.001, 0.032, 0.026, -0.005},
+    [FP8R_CUBLASLT_T112x64_C1x1_O4] = {0.995, 1.010, 0.996, 0.037, 0.011, 0.014},
+    [FP8R_CUBLASLT_T128x32_C1x1_O3] = {1.014, 1.008, 0.999, 0.009, 0.016, 0.017},
+    [FP8R_CUBLASLT_T128x32_C1x1_O5] = {0.952, 0.983, 1.002, -0.005, 0.014, 0.008},
+    [FP8R_CUBLASLT_T128x32_C1x1_O7] = {1.012, 1.009, 0.999, 0.015, 0.018, 0.015},
+    [FP8R_CUBLASLT_T256x32_C1x1_O5] = {0.974, 1.005, 1.002, -0.006, 0.069, -0.023},
+    [FP8R_CUBLASLT_T256x32_C1x1_O7] = {1.018, 1.012, 1.001, 0.002, 0.028, -0.001},
+    [FP8R_CUBLASLT_T128x64_C1x1_O1] = {0.979, 0.972, 1.005, -0.095, -0.035, 0.101},
+    [FP8R_CUBLASLT_T128x64_C2x1_O4] = {1.000, 1.009, 0.994, 0.039, -0.001, 0.009},
+    [FP8R_CUBLASLT_T128x64_C1x2_O3] = {1.015, 1.001, 1.004, -0.053, -0.060, -0.009},
+    [FP8R_CUBLASLT_T256x64_C1x1_O4] = {0.946, 0.990, 0.994, 0.036, -0.012, 0.037},
+    [FP8R_CUBLASLT_T256x64_C1x1_O6] = {1.023, 1.016, 1.000, 0.013, 0.030, 0.007},
+    [FP8R_CUBLASLT_T96x128_C1x1_O4] = {1.017, 1.014, 0.996, 0.033, -0.004, 0.010},
+    [FP8R_CUBLASLT_T96x128_C2x1_O0] = {1.014, 1.001, 1.002, -0.012, -0.083, 0.014},
+    [FP8R_CUBLASLT_T96x128_C4x2_O2] = {1.005, 0.997, 1.005, -0.008, 0.051, -0.009},
+    [FP8R_CUBLASLT_T112x128_C1x1_O0] = {1.017, 1.004, 0.999, 0.013, -0.028, 0.008},
+    [FP8R_CUBLASLT_T112x128_C1x1_O2] = {1.022, 1.006, 0.999, 0.012, -0.037, 0.010},
+    [FP8R_CUBLASLT_T112x128_C2x1_O0] = {0.999, 0.983, 1.006, -0.010, -0.074, -0.001},
+    [FP8R_CUBLASLT_T128x128_C1x1_O2] = {1.012, 0.999, 1.000, -0.003, -0.043, 0.011},
+    [FP8R_CUBLASLT_T128x128_C1x2_O2] = {1.018, 1.013, 0.981, 0.031, -0.149, -0.051},
+    [FP8R_CUBLASLT_T128x128_C2x1_O1] = {0.998, 0.985, 1.004, -0.002, -0.080, -0.058},
+    [FP8R_CUBLASLT_T128x96_C4x1_O5] = {0.962, 0.989, 1.000, -0.022, 0.065, 0.038},
+    [FP8R_CUBLASLT_T128x96_C4x2_O7] = {1.082, 1.033, 1.004, -0.001, 0.013, 0.026},
+    [FP8R_CUBLASLT_T128x128_C1x4_O3] = {0.999, 0.995, 1.002, -0.032, -0.039, 0.058},
+    [FP8R_CUBLASLT_T128x128_C2x2_O5] = {1.010, 1.009, 1.000, 0.009, 0.033, -0.007},
+    [FP8R_CUBLASLT_T128x128_C4x1_O1] = {0.964, 0.944, 1.003, 0.006, 0.040, -0.028},
+    [FP8R_CUBLASLT_T128x128_C4x2_O5] = {1.011, 1.007, 1.002, -0.004, 0.055, -0.011},
+    [FP8R_CUBLASLT_T128x192_C4x1_O5] = {1.074, 1.053, 1.000, 0.029, 0.037, -0.003},
+    [FP8R_CUBLASLT_T192x128_C1x2_O7] = {1.036, 0.998, 1.008, -0.030, -0.070, -0.001},
 };
 
 bool fp8r_cublaslt_is_modelled(const fp8r_problem *problem)
@@ -88,7 +88,7 @@ static int64_t resident_clusters(int64_t sm_count, int cluster)
 static double off_lines(const fp8r_problem *problem)
 {
     if (problem->k % 128 == 0) return 0;
-    return problem->k % 64 == 0 ? 0.282 : problem->k % 32 == 0 ? 0.6 : 1.0;
+    return problem->k % 64 == 0 ? 0.268 : problem->k % 32 == 0 ? 0.598 : 1.0;
 }
 
 /* How the tiles of a problem come to the multiprocessors. */
@@ -125,13 +125,13 @@ static double walk_us(const struct tile *tile, const fp8r_problem *problem, cons
     const double shared_rows = 1.0 - 1.0 / tile->cluster_columns,
                  shared_columns = 1.0 - 1.0 / tile->cluster_rows;
     const double lines = it->mean_rows / tile->cluster_columns + it->mean_columns / tile->cluster_rows;
-    const double off = off_lines(problem), crowd = pow(busy, fmax(1.0 - 0.446 * off, 0.1));
+    const double off = off_lines(problem), crowd = pow(busy, fmax(1.0 - 0.43 * off, 0.1));
     const double times[] = {
-        2.0 * area * k / (1.17 * (1.0 + 0.969 * (1.0 - busy)) * sm_operations),
-        (tile->rows * (1.0 - 0.22 * shared_rows) + tile->columns * (1.0 - 0.22 * shared_columns)) * k /
-            126.2e3,
-        (0.0178 + 0.171 * busy) * (double)fp8r_size_blocks(problem->k, 128),
-        crowd * lines * k / 142.7e3 * (1.0 + 1.72 * off),
+        2.0 * area * k / (1.14 * (1.0 + 1.18 * (1.0 - busy)) * sm_operations),
+        (tile->rows * (1.0 - 0.158 * shared_rows) + tile->columns * (1.0 - 0.158 * shared_columns)) * k /
+            128e3,
+        (0.0134 + 0.18 * busy) * (double)fp8r_size_blocks(problem->k, 128),
+        crowd * lines * k / 138.2e3 * (1.0 + 1.75 * off),
     };
     double sum = 0;
     for (size_t i = 0; i < sizeof times / sizeof *times; i++)
@@ -144,11 +144,11 @@ static double walk_us(const struct tile *tile, const fp8r_problem *problem, cons
 static double waves_us(const struct tile *tile, const struct factor *factor, const fp8r_problem *problem,
                        const struct spread *it)
 {
-    const double ends = factor->ends * (0.231 + (double)(tile->rows * tile->columns) / 13.01e3);
+    const double ends = factor->ends * (0.334 + (double)(tile->rows * tile->columns) / 11.92e3);
     const double full = factor->walk * walk_us(tile, problem, it, it->reach) + ends;
     if (!(it->left > 0)) return it->full_waves * full;
     const double last = factor->walk * walk_us(tile, problem, it, it->left * it->reach) + ends;
-    return it->full_waves * full + last * (it->full_waves > 0 ? 1.0 - 0.0597 * (1.0 - it->left) : 1.0);
+    return it->full_waves * full + last * (it->full_waves > 0 ? 1.0 - 0.0727 * (1.0 - it->left) : 1.0);
 }
 
 static double grown(const struct factor *factor, double m, double n, double k)
@@ -168,9 +168,9 @@ double fp8r_cublaslt_expected_us(const fp8r_device_facts *device, const fp8r_pro
     const double n = (double)problem->n, k = (double)problem->k, m = it.m;
     const double body = waves_us(tile, factor, problem, &it);
     const double memory =
-        (double)problem->batch * (n * k + m * k + 2.0 * 0.965 * m * n) / (0.966 * bandwidth);
+        (double)problem->batch * (n * k + m * k + 2.0 * 0.779 * m * n) / (0.824 * bandwidth);
     return factor->times * grown(factor, m, n, k) *
-           (1.64 + cbrt(body * body * body + memory * memory * memory));
+           (1.68 + cbrt(body * body * body + memory * memory * memory));
 }
 
 int fp8r_cublaslt_best(const fp8r_device_facts *device, const fp8r_problem *problem)

@@ -89,14 +89,14 @@ static double memory_bytes(const fp8r_problem *problem, double writing)
 static double off_lines(const fp8r_problem *problem)
 {
     if (problem->k % FP8R_SM90_BLOCK_K == 0) return 0;
-    return problem->k % 64 == 0 ? 0.282 : problem->k % 32 == 0 ? 0.6 : 1.0;
+    return problem->k % 64 == 0 ? 0.268 : problem->k % 32 == 0 ? 0.598 : 1.0;
 }
 
 /* What the L2 is asked for at a time, by the share of the multiprocessors that ask. Of lines in parts it
  * gives hardly less to few of them than to all. */
 static double crowd(double busy, double off)
 {
-    return pow(busy, larger(1.0 - 0.446 * off, 0.1));
+    return pow(busy, larger(1.0 - 0.43 * off, 0.1));
 }
 
 /* ---- Skinny ---- */
@@ -104,9 +104,9 @@ static double crowd(double busy, double off)
 /* Start and end of a skinny kernel. Few tokens are held up by a ring full of weights in front of them. */
 static double skinny_fixed_us(const struct fp8r_sm90_config *config, int tokens)
 {
-    if (config->cut > 1) return 1.27;
-    if (config->room > 1) return 1.04;
-    return tokens <= 32 ? 1.12 : 0.897;
+    if (config->cut > 1) return 1.28;
+    if (config->room > 1) return 0.994;
+    return tokens <= 32 ? 1.06 : 1.17;
 }
 
 /* The walk over K: what goes on at the same time. */
@@ -120,7 +120,7 @@ static double skinny_busy_us(const struct rates *rates, const struct fp8r_sm90_c
     const double busy = smaller((double)blocks / rates->sm_count, 1.0), off = off_lines(problem);
     /* A ring that holds little of the weights leaves memory idle. */
     const double under_way = (double)config->cut * shape->stages * shape->depth * shape->weight_bytes;
-    const double idle = larger(0.0, 1.0 - under_way / 60.2e3);
+    const double idle = larger(0.0, 1.0 - under_way / 59.22e3);
     const double taken = each_sm * k * (shape->rows + present);
     const double loads = ceil(k / FP8R_SM90_BLOCK_K) / shape->depth;
     /* Absent rows of a 64-row tile are multiplied as well, and few tokens cost as much as 32. */
@@ -129,11 +129,11 @@ static double skinny_busy_us(const struct rates *rates, const struct fp8r_sm90_c
     const double chain =
         (double)divide_up(problem->k, FP8R_SM90_BLOCK_K) / (config->split * config->inner) * waves;
     const double times[] = {
-        memory_bytes(problem, 1.0) / (0.941 * rates->memory_bytes) * (1.0 + 0.307 * idle),
-        (taken + 0.505 * each_sm * k * (tokens - present)) / 252.7e3 + 0.0651 * each_sm * loads,
-        operations / (1.19 * rates->sm_operations),
-        (0.095 + 0.0704 * busy) * chain * (1.0 + 0.253 * off),
-        crowd(busy, off) * taken / 86.91e3 * (1.0 + 1.49 * off),
+        memory_bytes(problem, 1.0) / (0.843 * rates->memory_bytes) * (1.0 + 0.275 * idle),
+        (taken + 0.508 * each_sm * k * (tokens - present)) / 236.5e3 + 0.11 * each_sm * loads,
+        operations / (1.14 * rates->sm_operations),
+        (0.056 + 0.101 * busy) * chain * (1.0 + 0.271 * off),
+        crowd(busy, off) * taken / 100.5e3 * (1.0 + 1.98 * off),
     };
     return all_together(times, sizeof times / sizeof *times);
 }
@@ -150,14 +150,14 @@ static double skinny_us(const struct rates *rates, const struct fp8r_sm90_config
     if (waves == 0) return 1e30;
     const double partial_bytes = 4.0 * shape.rows * tokens;
     const double across =
-        config->split > 1 ? 0.0469 + partial_bytes * (config->split - 1) / config->split / 6.19e3 : 0.0;
-    const double inside = config->inner > 1 ? 0.184 + partial_bytes * config->inner / 50.91e3 : 0.0;
+        config->split > 1 ? 0.0502 + partial_bytes * (config->split - 1) / config->split / 6.732e3 : 0.0;
+    const double inside = config->inner > 1 ? 0.17 + partial_bytes * config->inner / 51.17e3 : 0.0;
     const int64_t units = divide_up(shape.rows, 16) * divide_up(tokens, 8);
-    const double store = 0.16 * (double)divide_up(units, divide_up(shape.rows, 64) * 4 * segments) * waves;
+    const double store = 0.154 * (double)divide_up(units, divide_up(shape.rows, 64) * 4 * segments) * waves;
     const bool ragged = divide_up(problem->k, FP8R_SM90_BLOCK_K) % segments != 0;
     return factor->ends * skinny_fixed_us(config, tokens) +
            factor->walk * skinny_busy_us(rates, config, problem, &shape, tokens, waves) + across + inside +
-           store + 1.84 * (waves - 1) + (ragged ? 0.0622 : 0.0);
+           store + 1.51 * (waves - 1) + (ragged ? 0.0535 : 0.0);
 }
 
 /* ---- Wide ---- */
@@ -204,13 +204,13 @@ static double wide_tile_us(const struct rates *rates, const struct fp8r_sm90_con
     const double lines = it->mean_rows / config->share_n + it->mean_columns / config->share_m;
     const double off = off_lines(problem);
     const double times[] = {
-        2.0 * it->area * it->k / (1.22 * (1.0 + 0.181 * (1.0 - busy)) * rates->sm_operations),
-        it->k * (it->rows + columns + 0.304 * absent) /
-            (shares  ? 87.85e3
-             : alone ? 130.7e3
-                     : 100.2e3),
-        ((alone ? 0.0931 : 0.0) + 0.0274 + 0.104 * busy) * it->blocks,
-        crowd(busy, off) * lines * it->k / 123e3 * (1.0 + 2.3 * off),
+        2.0 * it->area * it->k / (1.2 * (1.0 + 0.314 * (1.0 - busy)) * rates->sm_operations),
+        it->k * (it->rows + columns + 0.312 * absent) /
+            (shares  ? 99.19e3
+             : alone ? 162.8e3
+                     : 101.9e3),
+        ((alone ? 0.105 : 0.0) + 0.0277 + 0.0847 * busy) * it->blocks,
+        crowd(busy, off) * lines * it->k / 126.3e3 * (1.0 + 2.44 * off),
     };
     return all_together(times, sizeof times / sizeof *times);
 }
@@ -223,7 +223,7 @@ static double wide_walks_us(const struct rates *rates, const struct fp8r_sm90_co
     const double full = it->full_waves > 0 ? wide_tile_us(rates, config, problem, it, it->reach) : 0.0;
     if (!(it->left > 0)) return it->full_waves * full;
     const double last = wide_tile_us(rates, config, problem, it, it->left * it->reach);
-    return it->full_waves * full + last * (it->full_waves > 0 ? 1.0 - 0.0672 * (1.0 - it->left) : 1.0);
+    return it->full_waves * full + last * (it->full_waves > 0 ? 1.0 - 0.0627 * (1.0 - it->left) : 1.0);
 }
 
 static double exchange_us(const struct fp8r_sm90_config *config, double area, double fixed, double bytes)
@@ -236,13 +236,13 @@ static double wide_us(const struct rates *rates, const struct fp8r_sm90_config *
 {
     const struct spread it = spread_of(rates, config, problem);
     const double walks = factor->walk * wide_walks_us(rates, config, problem, &it);
-    const double store = 1.27 + it.area / 13.67e3;
-    const double exchange = exchange_us(config, it.area, 0.482, 9.726e3);
+    const double store = 1.36 + it.area / 11.97e3;
+    const double exchange = exchange_us(config, it.area, 0.524, 8.084e3);
     /* Between tiles: taking turns hides the stores, and split blocks, which make one tile each, start anew.
      */
-    const double turn = config->alternate ? 1.13 : store + exchange;
-    const double last = config->alternate ? 2.0 * store - 2.58 : store;
-    const double memory = memory_bytes(problem, 1.14) / (0.809 * rates->memory_bytes),
+    const double turn = config->alternate ? 1.45 : store + exchange;
+    const double last = config->alternate ? 2.0 * store - 2.86 : store;
+    const double memory = memory_bytes(problem, 1.18) / (0.784 * rates->memory_bytes),
                  body = walks + (it.waves - 1) * factor->ends * turn;
     return factor->ends * last + exchange + together(memory, body);
 }
@@ -255,13 +255,13 @@ static double packed_us(const struct rates *rates, const struct fp8r_sm90_config
     const struct spread it = spread_of(rates, config, problem);
     const double columns = config->columns, loaded = it.rows + columns;
     const double read = config->groups * (64.0 + columns);
-    const double body = it.waves * it.blocks * (0.132 + (98.4 * loaded + 90.5 * read) / 100e3);
-    const double store = 1.94 + it.area / 15.33e3;
-    const double exchange = exchange_us(config, it.rows * columns, 0.0, 8.75e3);
+    const double body = it.waves * it.blocks * (0.141 + (123.0 * loaded + 88.1 * read) / 100e3);
+    const double store = 1.97 + it.area / 15.83e3;
+    const double exchange = exchange_us(config, it.rows * columns, 0.0, 10.26e3);
     /* Split blocks, which make one tile each, start anew. */
-    const double turn = store + exchange + (config->split > 1 ? 3.13 : 0.0);
-    const double memory = memory_bytes(problem, 1.14) / (0.809 * rates->memory_bytes);
-    return 3.07 + store + exchange + together(memory, body + (it.waves - 1) * turn);
+    const double turn = store + exchange + (config->split > 1 ? 3.03 : 0.0);
+    const double memory = memory_bytes(problem, 1.18) / (0.784 * rates->memory_bytes);
+    return 3.34 + store + exchange + together(memory, body + (it.waves - 1) * turn);
 }
 
 /* Rows of b by fours, through registers, behind a copy of a. Fitted to times of K = 3420 alone. */
