@@ -304,6 +304,42 @@ static void recorded_batches_cover_the_rotation(void **state)
     world_fini(&world);
 }
 
+/* Heat is time of all that are in the race, and of nobody who is out; nothing of it is kept. */
+static void heat_keeps_no_sample(void **state)
+{
+    (void)state;
+    struct world world;
+    struct fp8r_sampler sampler;
+    struct fp8r_tool_error error = {0};
+    world_init(&world, "4x256x256", 1 << 20, true);
+    struct runner runners[3];
+    assert_int_equal(fp8r_sampler_init(&sampler, &world.device, &world.rotation, 4, 3, 1, &error), FP8R_EXIT_GOOD);
+    for (int i = 0; i < 3; i++) {
+        runners[i] = (struct runner){.world = &world, .cost_ns = 10000 * (i + 1), .id = i};
+        fp8r_sampler_add(&sampler, run_runner, &runners[i]);
+        assert_int_equal(fp8r_sampler_warm(&sampler, i, 1e9, &error), FP8R_EXIT_GOOD);
+    }
+    sampler.contestants[1].is_out = true;
+    int64_t before_ns = world.now_ns;
+    world.order_count = 0;
+    assert_int_equal(fp8r_sampler_heat(&sampler, 20000, &error), FP8R_EXIT_GOOD);
+    assert_in_range(world.now_ns - before_ns, 20000000, 30000000);
+    int turns[3] = {0};
+    for (int i = 0; i < world.order_count; i++)
+        turns[world.order[i]]++;
+    assert_true(turns[0] > 0 && turns[1] == 0 && turns[2] > 0);
+    assert_int_equal(sampler.sample_count, 0);
+    assert_int_equal(sampler.rounds, 0);
+    for (int i = 0; i < 3; i++)
+        sampler.contestants[i].is_out = true;
+    assert_int_equal(fp8r_sampler_heat(&sampler, 20000, &error), FP8R_EXIT_GOOD); /* nobody: at once */
+    sampler.contestants[0].is_out = false;
+    runners[0].status = FP8R_ERROR_DEVICE;
+    assert_int_equal(fp8r_sampler_heat(&sampler, 20000, &error), FP8R_EXIT_UNMEASURED);
+    fp8r_sampler_fini(&sampler);
+    world_fini(&world);
+}
+
 static fp8r_status produce(void *user, void *to, const void *from, size_t bytes, void *stream)
 {
     struct world *world = user;
@@ -370,7 +406,7 @@ int main(void)
         cmocka_unit_test(rotation_is_bounded_by_memory),
         cmocka_unit_test(rotation_keeps_alignment),   cmocka_unit_test(times_are_exact),
         cmocka_unit_test(rounds_are_interleaved),     cmocka_unit_test(recorded_batches_cover_the_rotation),
-        cmocka_unit_test(half_of_the_calls_stand_behind_a_producer),
+        cmocka_unit_test(heat_keeps_no_sample),       cmocka_unit_test(half_of_the_calls_stand_behind_a_producer),
         cmocka_unit_test(failures_are_returned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -315,7 +315,7 @@ static int gate_unseen(struct work *work, FILE *markdown, struct fp8r_tool_error
 
 static int run(const void *words, struct fp8r_tool_error *error)
 {
-    struct work work = {.arguments = words, .wanted = {.share = 1}, .setting = {.margin = 0.02}};
+    struct work work = {.arguments = words, .wanted = {.share = 1}, .setting = {.margin = 0.03}};
     struct fp8r_tool_error closing = {0};
     FILE *markdown = NULL;
     fp8r_interrupt_watch();
@@ -344,7 +344,7 @@ static const struct fp8r_option options[] = {
      FP8R_OPTION_TEXT, offsetof(struct gate_arguments, shard), 0},
     {"unseen", "N", "measure N random problems, at most 10000, instead of the routes, and what the routes lose on them",
      FP8R_OPTION_COUNT, offsetof(struct gate_arguments, unseen), 1},
-    {"margin", "SHARE", "a loss of less does not count; 2% unless given", FP8R_OPTION_TEXT,
+    {"margin", "SHARE", "a loss of less does not count; 3% unless given", FP8R_OPTION_TEXT,
      offsetof(struct gate_arguments, margin), 0},
     {"samples", "DIR", "append every sample to files in this folder", FP8R_OPTION_TEXT,
      offsetof(struct gate_arguments, samples), 0},

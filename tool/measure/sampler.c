@@ -170,6 +170,23 @@ int fp8r_sampler_warm(struct fp8r_sampler *sampler, int index, double enough_us,
     return FP8R_EXIT_GOOD;
 }
 
+int fp8r_sampler_heat(struct fp8r_sampler *sampler, double us, struct fp8r_tool_error *error)
+{
+    const int64_t end_ns = sampler->timed_ns + (int64_t)(us * 1e3);
+    bool has_any = true;
+    while (has_any && sampler->timed_ns < end_ns) {
+        has_any = false;
+        for (int i = 0; i < sampler->count && sampler->timed_ns < end_ns; i++) {
+            int64_t elapsed_ns = 0;
+            if (sampler->contestants[i].is_out) continue;
+            has_any = true;
+            int code = time_once(sampler, i, &elapsed_ns, error);
+            if (code != FP8R_EXIT_GOOD) return code;
+        }
+    }
+    return FP8R_EXIT_GOOD;
+}
+
 static bool grow(struct fp8r_sampler *sampler)
 {
     if (sampler->sample_count < sampler->sample_capacity) return true;

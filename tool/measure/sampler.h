@@ -54,6 +54,10 @@ void fp8r_sampler_add(struct fp8r_sampler *sampler, fp8r_contestant_call call, v
 int fp8r_sampler_warm(struct fp8r_sampler *sampler, int contestant, double enough_us,
                       struct fp8r_tool_error *error);
 
+/* Runs warmed contestants in turns for at least `us` of the device's time, and keeps no sample: for a device that changes its
+ * clock once it has been busy for a while. */
+int fp8r_sampler_heat(struct fp8r_sampler *sampler, double us, struct fp8r_tool_error *error);
+
 /* One sample of each contestant that takes part. All of them must be warm. */
 int fp8r_sampler_round(struct fp8r_sampler *sampler, struct fp8r_tool_error *error);
 

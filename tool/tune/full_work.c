@@ -67,17 +67,40 @@ int work_winner(struct work *work, const struct sample_case *it)
     return fallback_us <= (1 + work->full->margin) * best_us ? it->fallback : best;
 }
 
-/* Do the winner's and the default's times hold still? */
+static bool holds_still(const double *sorted, size_t count)
+{
+    return count == 0 || fp8r_quantile(sorted, count, 0.75) - fp8r_quantile(sorted, count, 0.25) <=
+                             spread_most * fp8r_median(sorted, count);
+}
+
+/* Do two candidates' times change together, as when the clock changes meanwhile? Then their ratio holds still, which is
+ * all that a decision asks for. */
+static bool keep_their_ratio(const struct sample_candidate *a, const struct sample_candidate *b)
+{
+    size_t count = 0, room = a->count < b->count ? a->count : b->count;
+    double *a_us = calloc(2 * room + 1, sizeof *a_us), *b_us = a_us + room;
+    if (!a_us)
+        return false;
+    for (int phase = SAMPLE_GRID; phase <= SAMPLE_BORDER; phase++)
+        count += sample_pairs(a, b, phase, a_us + count, b_us + count, room - count);
+    for (size_t i = 0; i < count; i++)
+        a_us[i] /= b_us[i];
+    fp8r_sort(a_us, count);
+    bool does = count > 0 && holds_still(a_us, count);
+    free(a_us);
+    return does;
+}
+
 bool work_is_steady(struct work *work, const struct sample_case *it)
 {
-    int looked_at[2] = {work_winner(work, it), it->fallback};
+    int winner = work_winner(work, it), looked_at[2] = {winner, it->fallback};
+    bool steady = true;
     for (int i = 0; i < 2; i++) {
         size_t count = looked_at[i] >= 0 ? work_times(work, &it->candidates[looked_at[i]]) : 0;
-        if (count > 0 && fp8r_quantile(work->scratch, count, 0.75) - fp8r_quantile(work->scratch, count, 0.25) >
-                             spread_most * fp8r_median(work->scratch, count))
-            return false;
+        steady = steady && holds_still(work->scratch, count);
     }
-    return true;
+    return steady || (winner >= 0 && it->fallback >= 0 && winner != it->fallback &&
+                      keep_their_ratio(&it->candidates[it->fallback], &it->candidates[winner]));
 }
 
 void work_set_factors(const struct work *work, struct race_rules *rules)

@@ -35,7 +35,7 @@ size_t work_times(struct work *work, const struct sample_candidate *it);
 /* The fastest candidate; the default where it comes within the margin. -1 where nothing was measured. */
 int work_winner(struct work *work, const struct sample_case *it);
 
-/* Do the winner's and the default's times hold still? */
+/* Do the winner's and the default's times hold still, or at least the one as a multiple of the other? */
 bool work_is_steady(struct work *work, const struct sample_case *it);
 
 /* Who is dropped as being behind. */
