@@ -250,10 +250,10 @@ static int enter_all(struct race *race, struct fp8r_tool_error *error)
 
 /* A GPU keeps its clock for some 0.1 s of a large product and then lowers it to what its power allows; candidates that are 6 %
  * apart before may be equal behind (docs/worklog.md). What counts is the chip that has been busy, as in a model's layers one
- * behind the other. Below so many operations a microsecond memory is the limit, and the clock stays. */
+ * behind the other. Below so many operations a microsecond the clock stays. */
 static int heat(struct race *race, const fp8r_matmul *member, struct fp8r_tool_error *error)
 {
-    const double heat_us = 150e3, operations_limit = 4e8;
+    const double heat_us = 150e3, operations_limit = 6e8;
     const double operations = 2.0 * (double)member->out.batch * (double)member->a.rows * (double)member->a.cols * (double)member->b.cols;
     if (!race->track->device->records || operations < operations_limit * fp8r_contest_best_us(&race->contest))
         return FP8R_EXIT_GOOD;
