@@ -137,6 +137,7 @@ says '"text": "Seed 5; N and K log-uniform 512\.\.32768.* drawn again\. Candidat
 grep -q 'on unseen problems' "$work/sum.md" || fail "no summary of unseen problems"
 grep -q '^| `[0-9]*x[0-9]*x[0-9]*` | `[a-z]*:' "$work/sum.md" || fail "no row of an unseen problem"
 cp "$work/out" "$work/unseen.json"
+grep -q 'above 2 %' "$work/sum.md" || fail "unseen problems have another margin than 2 %"
 "$PROGRAM" tune --family 64x64 --m 1 --samples "$work/tuned" --out "$work/tuned.routes" --budget 1s >/dev/null 2>&1
 expect 0 report "$work/tuned" --regret "$work/unseen.json" --out "$work/page.html"
 grep -q 'Seed 5; N and K' "$work/page.html" || fail "the page has no regret"

@@ -75,7 +75,7 @@ static void write_case(FILE *file, int number, int m, uint64_t *noise, int round
 }
 
 /* Runs whose ids do not ascend with the files' names, which measured some M together; the newest has another date, a
- * newer library and another margin, and finds noisy what an older one did not. */
+ * newer library and a wider margin, and finds noisy what an older one did not. */
 static void write_runs(const char *names[FILES])
 {
     static const char *const ids[FILES] = {"18c5-3", "18c5-1", "18c5-4", "18c5-0", "18c5-2"};
@@ -130,6 +130,37 @@ static void every_order_gives_the_same_bytes(void **state)
     assert_string_equal(text, wanted);
     free(text);
     free(wanted);
+}
+
+static void write_pairs(FILE *file, const char *id, double margin, const char *phase)
+{
+    maker_run(file, id, &two, margin);
+    maker_case(file, 0, "4x256x128", 0);
+    for (int round = 0; round < 60; round++)
+        for (int i = 0; i < 2; i++) maker_sample(file, 0, i, phase, round, i ? 100 : 102.5 + 0.001 * (round % 7));
+}
+
+/* A gate that allows 3 % does not take back what a tune chose for 2.5, whichever came first. */
+static void a_wider_margin_of_a_gate_decides_no_route(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const char *paths[2] = {scratch_path("tune.jsonl"), scratch_path("gate.jsonl")};
+        FILE *file = maker_open(paths[0]);
+        write_pairs(file, i ? "b" : "a", 0.02, "grid");
+        write_pairs(file, i ? "b" : "a", 0.02, "confirm");
+        maker_done(file, 0, 0);
+        (void)fclose(file);
+        char *alone = built(paths, 1);
+        assert_non_null(strstr(alone, "config=two"));
+        file = maker_open(paths[1]);
+        write_pairs(file, i ? "a" : "b", 0.03, "gate");
+        (void)fclose(file);
+        char *both = built(paths, 2);
+        assert_non_null(strstr(both, "config=two"));
+        free(alone);
+        free(both);
+    }
 }
 
 /* The order matters where it should: other samples give another file. (Otherwise the test above would prove nothing.) */
@@ -380,6 +411,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(every_order_gives_the_same_bytes, reset),
         cmocka_unit_test_setup(every_run_counts, reset),
+        cmocka_unit_test_setup(a_wider_margin_of_a_gate_decides_no_route, reset),
         cmocka_unit_test_setup(one_file_is_as_good_as_many, reset),
         cmocka_unit_test_setup(copies_are_known, reset),
         cmocka_unit_test_setup(machines_are_never_pooled, reset),

@@ -362,12 +362,14 @@ static int add_families(const struct judge *judge, const struct sample_case *con
     return code;
 }
 
+/* The least of its runs': a gate's is wider than a tune's (docs/gate.md), and takes back nothing that one chose. */
 static double machine_margin(const struct samples *samples, int machine)
 {
-    for (int i = samples->run_count - 1; i >= 0; i--)
+    double least = INFINITY;
+    for (int i = 0; i < samples->run_count; i++)
         if (samples->runs[i].machine == machine)
-            return samples->runs[i].margin;
-    return fp8r_sequential_defaults(FP8R_SEQUENTIAL_TUNE).margin;
+            least = fmin(least, samples->runs[i].margin);
+    return least < INFINITY ? least : fp8r_sequential_defaults(FP8R_SEQUENTIAL_TUNE).margin;
 }
 
 int analysis_init(const struct samples *samples, int machine, struct analysis *analysis, struct fp8r_tool_error *error)
