@@ -75,7 +75,7 @@ static void write_case(FILE *file, int number, int m, uint64_t *noise, int round
 }
 
 /* Runs whose ids do not ascend with the files' names, which measured some M together; the newest has another date, a
- * newer library and a wider margin, and finds noisy what an older one did not. */
+ * newer library and another margin, and finds noisy what an older one did not. */
 static void write_runs(const char *names[FILES])
 {
     static const char *const ids[FILES] = {"18c5-3", "18c5-1", "18c5-4", "18c5-0", "18c5-2"};

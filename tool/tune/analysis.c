@@ -362,14 +362,16 @@ static int add_families(const struct judge *judge, const struct sample_case *con
     return code;
 }
 
-/* The least of its runs': a gate's is wider than a tune's (docs/gate.md), and takes back nothing that one chose. */
+/* That of the newest run that tuned: a gate's or an audit's is another question's. */
 static double machine_margin(const struct samples *samples, int machine)
 {
-    double least = INFINITY;
-    for (int i = 0; i < samples->run_count; i++)
-        if (samples->runs[i].machine == machine)
-            least = fmin(least, samples->runs[i].margin);
-    return least < INFINITY ? least : fp8r_sequential_defaults(FP8R_SEQUENTIAL_TUNE).margin;
+    int newest = -1;
+    for (size_t i = 0; i < samples->case_count; i++) {
+        const struct sample_case *it = &samples->cases[i];
+        if (it->machine == machine && it->is_done && it->done_run > newest)
+            newest = it->done_run;
+    }
+    return newest >= 0 ? samples->runs[newest].margin : fp8r_sequential_defaults(FP8R_SEQUENTIAL_TUNE).margin;
 }
 
 int analysis_init(const struct samples *samples, int machine, struct analysis *analysis, struct fp8r_tool_error *error)
