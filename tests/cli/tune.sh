@@ -115,4 +115,14 @@ PACE_STEADY_US=4000 PACE_RIVAL_US=1000 PACE_FAULT=uneven expect 0 tune --family 
     --samples "$work/uneven" --out "$work/uneven.routes"
 complains '^ 33 %  grid, again: Mx8x8 M=[123]'
 ! grep -q '^  0 %  grid, again' "$work/err" || fail "$last: progress goes back"
+
+# a default that turned out wrong when nothing was confirmed yet: nothing is, however often the tune goes on, and no route leads there
+PACE_STEADY_US=1000 PACE_RIVAL_US=800 expect 0 tune --family 8x8 --m 1 --warm --plugin "$pace" --samples "$work/once" --out "$work/once.routes"
+mkdir "$work/late"
+sed '/"phase":"confirm"/d; s/"record":"done".*/"record":"dropped","case":0,"candidate":0,"why":"wrong result"}\n{&/' \
+    "$work/once/all.jsonl" >"$work/late/all.jsonl"
+grep -q '"default":0,' "$work/late/all.jsonl" || fail "the default is another"
+PACE_STEADY_US=1000 PACE_RIVAL_US=800 expect 0 tune --family 8x8 --m 1 --warm --plugin "$pace" --samples "$work/late" --out "$work/late.routes"
+grep -q '"phase":"confirm"' "$work/late/all.jsonl" && fail "a wrong default is confirmed"
+grep -q 'backend=rival' "$work/late.routes" || fail "no route to who is right"
 finish

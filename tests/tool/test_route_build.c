@@ -163,6 +163,33 @@ static void a_wider_margin_of_a_gate_decides_no_route(void **state)
     }
 }
 
+/* Whoever saw it wrong, after its pairs had won or with a default's own times: no route leads there. */
+static void who_was_wrong_is_not_taken(void **state)
+{
+    (void)state;
+    for (int wrong = 0; wrong < 2; wrong++) {
+        const char *path = scratch_path("tune.jsonl");
+        FILE *file = maker_open(path);
+        write_pairs(file, "a", 0.02, "grid");
+        if (wrong == 1) write_pairs(file, "a", 0.02, "confirm");
+        maker_done(file, 0, 0);
+        maker_dropped(file, 0, wrong, "wrong result");
+        (void)fclose(file);
+        char *text = built(&path, 1);
+        assert_non_null(strstr(text, wrong ? "config=one" : "config=two"));
+        assert_null(strstr(text, wrong ? "config=two" : "config=one"));
+        free(text);
+    }
+    const char *path = scratch_path("tune.jsonl");
+    char *text = NULL;
+    FILE *file = maker_open(path);
+    write_pairs(file, "a", 0.02, "grid");
+    for (int i = 0; i < 2; i++) maker_dropped(file, 0, i, "wrong result");
+    maker_done(file, 0, 0);
+    (void)fclose(file);
+    assert_int_equal(build(&path, 1, 0, &text), FP8R_EXIT_UNMEASURED);
+}
+
 /* The order matters where it should: other samples give another file. (Otherwise the test above would prove nothing.) */
 static void every_run_counts(void **state)
 {
@@ -411,6 +438,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(every_order_gives_the_same_bytes, reset),
         cmocka_unit_test_setup(every_run_counts, reset),
+        cmocka_unit_test_setup(who_was_wrong_is_not_taken, reset),
         cmocka_unit_test_setup(a_wider_margin_of_a_gate_decides_no_route, reset),
         cmocka_unit_test_setup(one_file_is_as_good_as_many, reset),
         cmocka_unit_test_setup(copies_are_known, reset),

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "measure/statistics.h"
+#include "tune/named.h"
 
 static const double interval_coverage = 0.95;
 
@@ -57,15 +58,22 @@ static bool is_tuned(const struct sample *sample)
     return sample->phase == SAMPLE_GRID || sample->phase == SAMPLE_BORDER || sample->phase == SAMPLE_CONFIRM;
 }
 
-/* Who was dropped on a GPU, where that is soon, has times of the first rounds alone, when it was cooler: what counts then
- * are those that were taken to confirm. */
-static struct analysis_candidate summarise(const struct sample_candidate *it, bool is_whole, struct scratch *scratch)
+/* Who was dropped on a GPU, where that is soon, has times of the first rounds alone, when it was cooler. */
+static bool is_whole(const struct sample_case *it, int candidate, bool has_steps)
+{
+    return !has_steps || candidate == it->fallback || !it->candidates[candidate].dropped[0];
+}
+
+/* Else what counts are those that were taken to confirm. Who was ever wrong has no times. */
+static struct analysis_candidate summarise(const struct sample_candidate *it, bool has_all, struct scratch *scratch)
 {
     size_t count = 0;
+    if (fp8r_candidate_is_wrong(it))
+        return (struct analysis_candidate){0};
     for (size_t i = 0; i < it->count; i++)
-        if (is_whole ? is_tuned(&it->samples[i]) : it->samples[i].phase == SAMPLE_CONFIRM)
+        if (has_all ? is_tuned(&it->samples[i]) : it->samples[i].phase == SAMPLE_CONFIRM)
             scratch->a[count++] = it->samples[i].us;
-    bool has_none = !is_whole && count == 0;
+    bool has_none = !has_all && count == 0;
     for (size_t i = 0; i < it->count && has_none; i++)
         if (it->samples[i].phase == SAMPLE_GATE)
             scratch->a[count++] = it->samples[i].us;
@@ -178,7 +186,7 @@ static int challenge(const struct judge *judge, struct analysis_point *point, st
         struct fp8r_paired_result result;
         bool tried = judge->is_quick ? i == point->fastest
                                      : confirming_pairs(it, it->fallback, i, judge->scratch) > 0;
-        if (i == it->fallback || !tried)
+        if (i == it->fallback || !tried || point->candidates[i].count == 0)
             continue;
         int code = compare(judge, it, it->fallback, i, comparisons, &result, error);
         if (code != FP8R_EXIT_GOOD)
@@ -266,8 +274,7 @@ static int decide(const struct judge *judge, struct analysis_point *point, struc
 {
     const struct sample_case *it = point->it;
     for (int i = 0; i < it->count; i++)
-        point->candidates[i] = summarise(
-            &it->candidates[i], !judge->has_steps || i == it->fallback || !it->candidates[i].dropped[0], judge->scratch);
+        point->candidates[i] = summarise(&it->candidates[i], is_whole(it, i, judge->has_steps), judge->scratch);
     point->fastest = fastest_beside(point, -1);
     point->chosen = it->fallback;
     point->verdict = ANALYSIS_TIE;
@@ -299,12 +306,12 @@ static int compare_cases(const void *a, const void *b)
     return by_key ? by_key : by_m ? by_m : strcmp(one->problem, other->problem);
 }
 
-/* A gate's or an audit's case has no sample of a tune. */
-static bool is_tuned_case(const struct sample_case *it)
+/* A gate's or an audit's case has no sample of a tune; nor is there a route where all who have are wrong, or behind those. */
+static bool is_tuned_case(const struct sample_case *it, bool has_steps)
 {
     for (int i = 0; i < it->count; i++)
-        for (size_t j = 0; j < it->candidates[i].count; j++)
-            if (is_tuned(&it->candidates[i].samples[j]))
+        for (size_t j = 0; j < it->candidates[i].count && is_whole(it, i, has_steps); j++)
+            if (is_tuned(&it->candidates[i].samples[j]) && !fp8r_candidate_is_wrong(&it->candidates[i]))
                 return true;
     return false;
 }
@@ -314,9 +321,10 @@ static bool is_tuned_case(const struct sample_case *it)
 static const struct sample_case **sorted_cases(const struct samples *samples, int machine, size_t *count)
 {
     const struct sample_case **cases = calloc(samples->case_count + 1, sizeof *cases);
+    const bool has_steps = samples->machines[machine].identity.kind == FP8R_DEVICE_CUDA;
     size_t found = 0, kept = 0;
     for (size_t i = 0; cases && i < samples->case_count; i++)
-        if (samples->cases[i].machine == machine && samples->cases[i].is_done && is_tuned_case(&samples->cases[i]))
+        if (samples->cases[i].machine == machine && samples->cases[i].is_done && is_tuned_case(&samples->cases[i], has_steps))
             cases[found++] = &samples->cases[i];
     if (cases)
         qsort(cases, found, sizeof *cases, compare_cases);

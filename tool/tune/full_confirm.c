@@ -7,6 +7,7 @@
 #include "measure/statistics.h"
 #include "tune/challengers.h"
 #include "tune/full_work.h"
+#include "tune/named.h"
 
 enum { CONFIRM_PAIRS_MOST = 120, CONFIRM_STEP = 15, PAIRS_ROOM = CONFIRM_PAIRS_MOST * 4 };
 
@@ -28,7 +29,9 @@ static int choose_challengers(struct work *work, const struct sample_case *it, s
     if (!medians_us)
         return fp8r_tool_error_memory(error, "the challengers");
     for (int i = 0; i < it->count; i++) {
-        size_t count = it->candidates[i].dropped[0] && i != it->fallback ? 0 : work_times(work, &it->candidates[i]);
+        const struct sample_candidate *candidate = &it->candidates[i];
+        bool is_out = i == it->fallback ? fp8r_candidate_is_wrong(candidate) : candidate->dropped[0] != '\0';
+        size_t count = is_out ? 0 : work_times(work, candidate);
         medians_us[i] = count > 0 ? fp8r_median(work->scratch, count) : INFINITY;
     }
     confirmation->count =
@@ -51,11 +54,15 @@ static bool is_decided(struct confirmation *confirmation, const struct sample_ca
            result.verdict != FP8R_PAIRED_GO_ON;
 }
 
+/* Who turns out wrong meanwhile is, too; where the default does, nothing is left to ask. */
 static bool is_settled(void *arg, const struct sample_case *it)
 {
     struct confirmation *confirmation = arg;
+    if (fp8r_candidate_is_wrong(&it->candidates[confirmation->base]))
+        return true;
     for (int i = 0; i < confirmation->count; i++)
-        if (!is_decided(confirmation, it, confirmation->challengers[i]))
+        if (!fp8r_candidate_is_wrong(&it->candidates[confirmation->challengers[i]]) &&
+            !is_decided(confirmation, it, confirmation->challengers[i]))
             return false;
     return true;
 }

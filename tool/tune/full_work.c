@@ -9,6 +9,7 @@
 #include "measure/clock.h"
 #include "measure/statistics.h"
 #include "tool_status.h"
+#include "tune/named.h"
 
 static const double behind_factor = 3;
 
@@ -56,7 +57,7 @@ int work_winner(struct work *work, const struct sample_case *it)
     double best_us = INFINITY, fallback_us = INFINITY;
     int best = -1;
     for (int i = 0; i < it->count; i++) {
-        size_t count = work_times(work, &it->candidates[i]);
+        size_t count = fp8r_candidate_is_wrong(&it->candidates[i]) ? 0 : work_times(work, &it->candidates[i]);
         double median = count > 0 ? fp8r_median(work->scratch, count) : INFINITY;
         if (median < best_us && !it->candidates[i].dropped[0]) {
             best_us = median;
