@@ -86,9 +86,25 @@ static void forgets_what_was_read(void **state)
     samples_fini(&samples);
 }
 
+/* In the process that finished it as for whoever reads it: what the newest run says holds. */
+static void a_case_knows_who_finished_it(void **state)
+{
+    (void)state;
+    struct record record;
+    const char *folder = scratch_path("finished");
+    assert_int_equal(record_open(&record, folder, "gate", &header, 3, 0.5, &failure), FP8R_EXIT_GOOD);
+    assert_int_equal(record_close(&record, &failure), FP8R_EXIT_GOOD);
+    assert_int_equal(record_open(&record, folder, "all", &header, 3, 0.02, &failure), FP8R_EXIT_GOOD);
+    measure(&record, 1);
+    assert_int_equal(record_done(&record, 0, false, &failure), FP8R_EXIT_GOOD);
+    assert_true(record.samples.runs[record.samples.cases[0].done_run].margin == 0.02);
+    assert_int_equal(record_close(&record, &failure), FP8R_EXIT_GOOD);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(needs_no_folder),
-                                       cmocka_unit_test(forgets_what_was_read)};
+                                       cmocka_unit_test(forgets_what_was_read),
+                                       cmocka_unit_test(a_case_knows_who_finished_it)};
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }

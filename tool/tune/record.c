@@ -207,6 +207,7 @@ int record_done(struct record *record, size_t index, bool noisy, struct fp8r_too
 {
     record->samples.cases[index].is_done = true;
     record->samples.cases[index].is_noisy = noisy;
+    record->samples.cases[index].done_run = record->run;
     return record->writer ? sample_writer_done(record->writer, record->numbers[index], noisy, error) : FP8R_EXIT_GOOD;
 }
 
