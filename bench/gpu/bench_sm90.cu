@@ -67,7 +67,7 @@ BENCH_API struct bench_plan *bench_prepare(const char *text, int config, int dep
 {
     const fp8r_device_facts facts = device_facts();
     fp8r_reason reason;
-    struct bench_plan *made = (struct bench_plan *)malloc(sizeof *made);
+    struct bench_plan *made = (struct bench_plan *)aligned_alloc(alignof(struct bench_plan), sizeof *made);
     if (made && problem_of(text, &made->problem) &&
         fp8r_sm90_supports(&facts, &made->problem, config, &reason) &&
         fp8r_sm90_prepare(&facts, &made->problem, config, &made->plan) == FP8R_OK) {

@@ -129,12 +129,28 @@ static void weights_that_do_not_fit_are_refused(void **state)
     assert_non_null(strstr(fp8r_last_error(), "another multiple of 32 rows"));
 }
 
+/* Plans hold tensor maps, which a compiler may copy by instructions that want their alignment. */
+static void plans_are_aligned_as_their_maps(void **state)
+{
+    (void)state;
+    struct fp8r_sm90_plan *plans[FP8R_SM90_SHAPES_MAX];
+    for (int i = 0; i < FP8R_SM90_SHAPES_MAX; i++) {
+        plans[i] = fp8r_sm90_plan_new(i + 1);
+        assert_non_null(plans[i]);
+        assert_int_equal((uintptr_t)plans[i] % _Alignof(struct fp8r_sm90_plan), 0);
+        memset(&plans[i]->fixed[i], 1, sizeof plans[i]->fixed[i]); /* the last one is inside */
+    }
+    for (int i = 0; i < FP8R_SM90_SHAPES_MAX; i++)
+        free(plans[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_the_calls),
         cmocka_unit_test(weights_are_the_calls),
         cmocka_unit_test(weights_that_do_not_fit_are_refused),
+        cmocka_unit_test(plans_are_aligned_as_their_maps),
     };
     return cmocka_run_group_tests_name("sm90 launches", tests, NULL, NULL);
 }

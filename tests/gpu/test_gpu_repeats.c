@@ -94,6 +94,14 @@ static void split_decode(void **state)
     check("4x512x8192:static", NULL);
 }
 
+/* Three blocks that share 241 rows and more each: their partial sums are more than 16 KB, and must not lie where a neighbour still
+ * reads its stages. */
+static void split_decode_of_many_rows(void **state)
+{
+    (void)state;
+    check("16x28672x4096:static", "sm90:skinny_k3_b3_c11");
+}
+
 static void split_batch(void **state)
 {
     (void)state;
@@ -115,7 +123,8 @@ static void portable(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(split_decode), cmocka_unit_test(split_batch),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(split_decode), cmocka_unit_test(split_decode_of_many_rows),
+                                       cmocka_unit_test(split_batch),
                                        cmocka_unit_test(tiles), cmocka_unit_test(portable)};
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     (void)gpu_facts();

@@ -30,6 +30,9 @@
 #define FP8R_SM90_SKINNY_ASKED_BYTES  16384
 #define FP8R_SM90_SKINNY_ASKED_TOKENS 16
 
+/* Up to so many tokens partial sums are counted as they arrive; of more, each warp says when its own are there. */
+#define FP8R_SM90_SKINNY_COUNTED_TOKENS 16
+
 /* Most blocks of K a stage. */
 #define FP8R_SM90_SKINNY_DEPTH_MAX 4
 

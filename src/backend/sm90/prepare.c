@@ -4,6 +4,7 @@
 
 #include <cuda_runtime_api.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "backend/sm90/fixed_args.h"
 #include "backend/sm90/shapes.h"
@@ -36,6 +37,18 @@ int fp8r_sm90_clusters_resident(const void *kernel, int threads, int shared_byte
                                        .attrs = &attribute,
                                        .numAttrs = 1};
     return cudaOccupancyMaxActiveClusters(&count, kernel, &config) == cudaSuccess ? count : 0;
+}
+
+static size_t plan_bytes(int shape_count)
+{
+    const size_t alignment = _Alignof(struct fp8r_sm90_plan);
+    const size_t bytes = offsetof(struct fp8r_sm90_plan, fixed) + (size_t)shape_count * sizeof(struct fp8r_sm90_args);
+    return (bytes + alignment - 1) / alignment * alignment;
+}
+
+struct fp8r_sm90_plan *fp8r_sm90_plan_new(int shape_count)
+{
+    return aligned_alloc(_Alignof(struct fp8r_sm90_plan), plan_bytes(shape_count));
 }
 
 static fp8r_status prepare_shapes(const fp8r_device_facts *device, struct fp8r_sm90_plan *plan)

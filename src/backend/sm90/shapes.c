@@ -93,7 +93,8 @@ static bool skinny_layout(const struct fp8r_sm90_config *config, int64_t k, int 
     const int receive =
         segments > 1 ? (int)divide_up(units, config->split) * segments * SKINNY_UNIT_BYTES : 0;
     const int scales = (2 * SKINNY_ROWS_MAX + tokens) * (int)sizeof(float);
-    shape->receive_in_stages = receive > SKINNY_RECEIVE_APART_MAX;
+    /* Kernels of few tokens send without waiting for those who still read their stages. */
+    shape->receive_in_stages = tokens > FP8R_SM90_SKINNY_COUNTED_TOKENS && receive > SKINNY_RECEIVE_APART_MAX;
     const int fixed = (shape->receive_in_stages ? 0 : receive) + scales + BARRIERS_BYTES;
     const int room_bytes = SHARED_SM_BYTES / config->room - SHARED_SYSTEM_BYTES - ALIGN_BYTES - fixed;
     shape->rows = shape->rows_b = rows;

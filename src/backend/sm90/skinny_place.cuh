@@ -53,10 +53,9 @@ FP8R_DEVICE int skinny_owned_units(const struct fp8r_sm90_args *args, int rank)
     return each + (rank < rest);
 }
 
-/* Partial sums of few tokens are counted as they arrive; of many, each warp says when its own are there. */
 template <int TOKENS> FP8R_DEVICE constexpr bool skinny_few()
 {
-    return TOKENS <= 16;
+    return TOKENS <= FP8R_SM90_SKINNY_COUNTED_TOKENS;
 }
 
 #endif

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "backend/sm90/load.h"
 #include "backend/sm90/shapes.h"
@@ -122,7 +123,7 @@ static fp8r_status prepare(void *user, const fp8r_services *services, const fp8r
                            const fp8r_problem *problem, int config, void **state)
 {
     (void)user;
-    struct fp8r_sm90_plan *plan = malloc(sizeof *plan);
+    struct fp8r_sm90_plan *plan = fp8r_sm90_plan_new(FP8R_SM90_SHAPES_MAX);
     if (!plan) return fp8r_fail_memory("a prepared sm90 kernel");
     fp8r_status status = fp8r_sm90_prepare(device, problem, config, plan);
     if (status != FP8R_OK) {
@@ -130,8 +131,11 @@ static fp8r_status prepare(void *user, const fp8r_services *services, const fp8r
         return status;
     }
     if (services && services->flags & FP8R_LAUNCH_PLAIN) plan->dependent_launch = false;
-    struct fp8r_sm90_plan *shorter = realloc(plan, offsetof(struct fp8r_sm90_plan, fixed) +
-                                                       (size_t)plan->shape_count * sizeof *plan->fixed);
+    struct fp8r_sm90_plan *shorter = fp8r_sm90_plan_new(plan->shape_count);
+    if (shorter) {
+        memcpy(shorter, plan, offsetof(struct fp8r_sm90_plan, fixed) + (size_t)plan->shape_count * sizeof *plan->fixed);
+        free(plan);
+    }
     *state = shorter ? shorter : plan;
     return FP8R_OK;
 }

@@ -89,6 +89,10 @@ struct fp8r_sm90_plan {
                                                             only shape_count of them need to be there */
 };
 
+/* Room for a plan of so many shapes, aligned as its tensor maps want it, which is more than malloc gives. free() it; NULL:
+ * out of memory. */
+struct fp8r_sm90_plan *fp8r_sm90_plan_new(int shape_count);
+
 /* Needs the device to be current. Errors: UNSUPPORTED, DEVICE. */
 fp8r_status fp8r_sm90_prepare(const fp8r_device_facts *device, const fp8r_problem *problem, int config,
                               struct fp8r_sm90_plan *plan);
