@@ -362,8 +362,8 @@ const struct fp8r_verb fp8r_verb_gate = {
     .summary = "measure a route file anew: does it still hold?",
     .words = "ROUTES",
     .description = "Races the chosen backend of each route against the route's runner-up and against the "
-                   "default, at the route's "
-                   "borders and in its middle, in 30 to 120 pairs each. A route is a regression where a "
+                   "default, at the first, the middle and the last M where the file has it measured (where it does not say, at the "
+                   "route's borders and in its middle), in 30 to 120 pairs each. A route is a regression where a "
                    "rival is surely faster by more "
                    "than the margin, or the result is wrong; fine where that is surely not so; inconclusive "
                    "where the noise is wider than "

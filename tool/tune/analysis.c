@@ -53,11 +53,6 @@ static bool scratch_init(const struct samples *samples, struct scratch *scratch)
     return scratch->a && scratch->b && scratch->ratios && scratch->pairs;
 }
 
-static bool is_tuned(const struct sample *sample)
-{
-    return sample->phase == SAMPLE_GRID || sample->phase == SAMPLE_BORDER || sample->phase == SAMPLE_CONFIRM;
-}
-
 /* Who was dropped on a GPU, where that is soon, has times of the first rounds alone, when it was cooler. */
 static bool is_whole(const struct sample_case *it, int candidate, bool has_steps)
 {
@@ -71,7 +66,7 @@ static struct analysis_candidate summarise(const struct sample_candidate *it, bo
     if (fp8r_candidate_is_wrong(it))
         return (struct analysis_candidate){0};
     for (size_t i = 0; i < it->count; i++)
-        if (has_all ? is_tuned(&it->samples[i]) : it->samples[i].phase == SAMPLE_CONFIRM)
+        if (has_all ? sample_is_tuned(&it->samples[i]) : it->samples[i].phase == SAMPLE_CONFIRM)
             scratch->a[count++] = it->samples[i].us;
     bool has_none = !has_all && count == 0;
     for (size_t i = 0; i < it->count && has_none; i++)
@@ -213,12 +208,12 @@ static bool is_undisputed(const struct judge *judge, const struct analysis_point
     double least_us = INFINITY, most_us = 0;
     size_t counts[2] = {0, 0};
     for (size_t i = 0; i < mine->count; i++)
-        if (is_tuned(&mine->samples[i])) {
+        if (sample_is_tuned(&mine->samples[i])) {
             least_us = fmin(least_us, mine->samples[i].us);
             counts[0]++;
         }
     for (size_t i = 0; i < its->count; i++)
-        if (is_tuned(&its->samples[i])) {
+        if (sample_is_tuned(&its->samples[i])) {
             most_us = fmax(most_us, its->samples[i].us);
             counts[1]++;
         }
@@ -311,7 +306,7 @@ static bool is_tuned_case(const struct sample_case *it, bool has_steps)
 {
     for (int i = 0; i < it->count; i++)
         for (size_t j = 0; j < it->candidates[i].count && is_whole(it, i, has_steps); j++)
-            if (is_tuned(&it->candidates[i].samples[j]) && !fp8r_candidate_is_wrong(&it->candidates[i]))
+            if (sample_is_tuned(&it->candidates[i].samples[j]) && !fp8r_candidate_is_wrong(&it->candidates[i]))
                 return true;
     return false;
 }

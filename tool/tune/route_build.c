@@ -94,6 +94,19 @@ int fp8r_build_choose(const struct samples *samples, int64_t wanted, int *machin
     return code;
 }
 
+/* All of a gate's or an audit's: never to be finished. */
+static bool is_of_another(const struct sample_case *it)
+{
+    bool has_any = false;
+    for (int i = 0; i < it->count; i++)
+        for (size_t j = 0; j < it->candidates[i].count; j++) {
+            if (sample_is_tuned(&it->candidates[i].samples[j]))
+                return false;
+            has_any = true;
+        }
+    return has_any;
+}
+
 static void sum_up(const struct samples *samples, int machine, const struct analysis *analysis,
                    const struct fp8r_route_file *file, struct fp8r_build_summary *summary)
 {
@@ -101,7 +114,8 @@ static void sum_up(const struct samples *samples, int machine, const struct anal
     for (int i = 0; i < samples->run_count; i++)
         summary->runs += samples->runs[i].machine == machine;
     for (size_t i = 0; i < samples->case_count; i++)
-        summary->unfinished += samples->cases[i].machine == machine && !samples->cases[i].is_done;
+        summary->unfinished += samples->cases[i].machine == machine && !samples->cases[i].is_done &&
+                               !is_of_another(&samples->cases[i]);
     for (size_t i = 0; i < file->table.count; i++)
         summary->segments += (size_t)file->table.entries[i].segment_count;
     for (size_t i = 0; i < analysis->count; i++) {

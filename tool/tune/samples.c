@@ -120,6 +120,11 @@ static bool is_ordered(const struct sample_candidate *it)
     return true;
 }
 
+bool sample_is_tuned(const struct sample *sample)
+{
+    return sample->phase == SAMPLE_GRID || sample->phase == SAMPLE_BORDER || sample->phase == SAMPLE_CONFIRM;
+}
+
 size_t sample_pairs(const struct sample_candidate *a, const struct sample_candidate *b, int phase, double *a_us,
                     double *b_us, size_t capacity)
 {

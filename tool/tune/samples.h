@@ -92,6 +92,9 @@ int sample_case_candidate(const struct sample_case *it, const char *name);
 /* Do both list the same candidates (names and revisions) and the same default? Numbers mean others otherwise. */
 bool sample_case_same_list(const struct sample_case *a, const struct sample_case *b);
 
+/* Was it taken by a tune, not by a gate or an audit? */
+bool sample_is_tuned(const struct sample *sample);
+
 /* Paired times of two candidates in one phase (or SAMPLE_PHASES: all): those of equal run and round, in the order of a's
  * samples. Writes up to `capacity` pairs and returns their number. */
 size_t sample_pairs(const struct sample_candidate *a, const struct sample_candidate *b, int phase, double *a_us,
