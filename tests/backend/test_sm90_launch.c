@@ -140,6 +140,13 @@ static void plans_are_aligned_as_their_maps(void **state)
         assert_int_equal((uintptr_t)plans[i] % _Alignof(struct fp8r_sm90_plan), 0);
         memset(&plans[i]->fixed[i], 1, sizeof plans[i]->fixed[i]); /* the last one is inside */
     }
+    struct fp8r_sm90_plan *longest = plans[FP8R_SM90_SHAPES_MAX - 1];
+    memset(longest, 2, sizeof *longest);
+    longest->shape_count = 3;
+    longest = plans[FP8R_SM90_SHAPES_MAX - 1] = fp8r_sm90_plan_shorten(longest);
+    assert_int_equal((uintptr_t)longest % _Alignof(struct fp8r_sm90_plan), 0);
+    assert_int_equal(longest->shape_count, 3);
+    assert_int_equal(longest->fixed[2].step, 0x02020202);
     for (int i = 0; i < FP8R_SM90_SHAPES_MAX; i++)
         free(plans[i]);
 }

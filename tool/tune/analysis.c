@@ -313,10 +313,9 @@ static bool is_tuned_case(const struct sample_case *it, bool has_steps)
 
 /* The machine's cases that were tuned and finished, by key and m, one each; *count of them. NULL when out of memory.
  * Problems that differ in what a key does not hold (how wide a pitch is) are one point: the first by its text. */
-static const struct sample_case **sorted_cases(const struct samples *samples, int machine, size_t *count)
+static const struct sample_case **sorted_cases(const struct samples *samples, int machine, bool has_steps, size_t *count)
 {
     const struct sample_case **cases = calloc(samples->case_count + 1, sizeof *cases);
-    const bool has_steps = samples->machines[machine].identity.kind == FP8R_DEVICE_CUDA;
     size_t found = 0, kept = 0;
     for (size_t i = 0; cases && i < samples->case_count; i++)
         if (samples->cases[i].machine == machine && samples->cases[i].is_done && is_tuned_case(&samples->cases[i], has_steps))
@@ -383,12 +382,12 @@ int analysis_init(const struct samples *samples, int machine, struct analysis *a
     size_t count = 0;
     *analysis = (struct analysis){0};
     bool ready = scratch_init(samples, &scratch);
-    const struct sample_case **cases = sorted_cases(samples, machine, &count);
-    analysis->families = calloc(count + 1, sizeof *analysis->families);
     struct judge judge = {.is_quick = samples->machines[machine].is_quick,
                           .has_steps = samples->machines[machine].identity.kind == FP8R_DEVICE_CUDA,
                           .margin = machine_margin(samples, machine),
                           .scratch = &scratch};
+    const struct sample_case **cases = sorted_cases(samples, machine, judge.has_steps, &count);
+    analysis->families = calloc(count + 1, sizeof *analysis->families);
     int code = !ready || !cases || !analysis->families ? fp8r_tool_error_memory(error, "the analysis of samples")
                                                        : add_families(&judge, cases, count, analysis, error);
     free(cases);

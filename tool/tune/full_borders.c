@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "measure/random.h"
-#include "measure/statistics.h"
 #include "tool_status.h"
 #include "tune/entrants.h"
 #include "tune/full_work.h"
@@ -129,8 +128,7 @@ static int measure_border(struct work *work, int64_t m, struct fp8r_tool_error *
 static double median_at(struct work *work, const struct sample_case *it, const char *name)
 {
     int i = sample_case_candidate(it, name);
-    size_t count = i >= 0 ? work_times(work, &it->candidates[i]) : 0;
-    return count > 0 ? fp8r_median(work->scratch, count) : INFINITY;
+    return i >= 0 ? work_median(work, &it->candidates[i]) : INFINITY;
 }
 
 /* Does either winner lose something on the other's side? */

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "measure/sequential.h"
-#include "measure/statistics.h"
 #include "tune/challengers.h"
 #include "tune/full_work.h"
 #include "tune/named.h"
@@ -30,9 +29,7 @@ static int choose_challengers(struct work *work, const struct sample_case *it, s
         return fp8r_tool_error_memory(error, "the challengers");
     for (int i = 0; i < it->count; i++) {
         const struct sample_candidate *candidate = &it->candidates[i];
-        bool is_out = i == it->fallback ? fp8r_candidate_is_wrong(candidate) : candidate->dropped[0] != '\0';
-        size_t count = is_out ? 0 : work_times(work, candidate);
-        medians_us[i] = count > 0 ? fp8r_median(work->scratch, count) : INFINITY;
+        medians_us[i] = i != it->fallback && candidate->dropped[0] ? INFINITY : work_median(work, candidate);
     }
     confirmation->count =
         challengers_choose(medians_us, it->count, it->fallback, work->full->margin, confirmation->challengers);

@@ -32,8 +32,8 @@ int work_member(const struct work *work, int64_t m, fp8r_matmul *member, char pr
     return code == FP8R_EXIT_GOOD ? fp8r_tool_status(error, fp8r_matmul_format(member, problem, FP8R_TEXT_BYTES)) : code;
 }
 
-/* Sorted times of a candidate in the tuning phases but the confirming one; how many. */
-size_t work_times(struct work *work, const struct sample_candidate *it)
+/* Sorted times of a candidate in the tuning phases but the confirming one, in work->scratch; how many. */
+static size_t sorted_times(struct work *work, const struct sample_candidate *it)
 {
     size_t count = 0;
     if (it->count > work->scratch_count) {
@@ -50,6 +50,12 @@ size_t work_times(struct work *work, const struct sample_candidate *it)
     return count;
 }
 
+double work_median(struct work *work, const struct sample_candidate *it)
+{
+    size_t count = fp8r_candidate_is_wrong(it) ? 0 : sorted_times(work, it);
+    return count > 0 ? fp8r_median(work->scratch, count) : INFINITY;
+}
+
 /* The fastest candidate by median; the default where it comes within the margin. -1 where nothing was measured. Who was
  * dropped has times of the first rounds alone, which are not those of the others where a device slows down as it warms. */
 int work_winner(struct work *work, const struct sample_case *it)
@@ -57,8 +63,7 @@ int work_winner(struct work *work, const struct sample_case *it)
     double best_us = INFINITY, fallback_us = INFINITY;
     int best = -1;
     for (int i = 0; i < it->count; i++) {
-        size_t count = fp8r_candidate_is_wrong(&it->candidates[i]) ? 0 : work_times(work, &it->candidates[i]);
-        double median = count > 0 ? fp8r_median(work->scratch, count) : INFINITY;
+        double median = work_median(work, &it->candidates[i]);
         if (median < best_us && !it->candidates[i].dropped[0]) {
             best_us = median;
             best = i;
@@ -97,7 +102,7 @@ bool work_is_steady(struct work *work, const struct sample_case *it)
     int winner = work_winner(work, it), looked_at[2] = {winner, it->fallback};
     bool steady = true;
     for (int i = 0; i < 2; i++) {
-        size_t count = looked_at[i] >= 0 ? work_times(work, &it->candidates[looked_at[i]]) : 0;
+        size_t count = looked_at[i] >= 0 ? sorted_times(work, &it->candidates[looked_at[i]]) : 0;
         steady = steady && holds_still(work->scratch, count);
     }
     return steady || (winner >= 0 && it->fallback >= 0 && winner != it->fallback &&

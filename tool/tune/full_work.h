@@ -29,8 +29,9 @@ const struct sample_case *work_find_case(const struct work *work, const char *pr
 int work_member(const struct work *work, int64_t m, fp8r_matmul *member, char problem[FP8R_TEXT_BYTES],
                 struct fp8r_tool_error *error);
 
-/* Sorted times of a candidate in the tuning phases but the confirming one, in work->scratch; how many. */
-size_t work_times(struct work *work, const struct sample_candidate *it);
+/* The median of a candidate's times in the tuning phases but the confirming one; INFINITY where there is none, or its result was
+ * ever wrong. */
+double work_median(struct work *work, const struct sample_candidate *it);
 
 /* The fastest candidate; the default where it comes within the margin. -1 where nothing was measured. */
 int work_winner(struct work *work, const struct sample_case *it);

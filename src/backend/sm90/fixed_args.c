@@ -64,7 +64,7 @@ static void fix_layouts(const fp8r_problem *problem, struct fp8r_sm90_args *args
 
 /* Which part of K is whose, in how many stages. */
 static void fix_segments(const struct fp8r_sm90_config *config, const struct fp8r_sm90_shape *shape,
-                          int64_t k, struct fp8r_sm90_args *args)
+                         int64_t k, struct fp8r_sm90_args *args)
 {
     const int inner = config->inner, segments = config->split * inner;
     const int64_t blocks = (k + FP8R_SM90_BLOCK_K - 1) / FP8R_SM90_BLOCK_K;
@@ -83,7 +83,7 @@ static void fix_segments(const struct fp8r_sm90_config *config, const struct fp8
 
 /* The cluster's blocks and what each loads of shared tiles; split comes first in their numbers, then M. */
 static void fix_shares(const struct fp8r_sm90_config *config, const struct fp8r_sm90_shape *shape,
-                        struct fp8r_sm90_args *args)
+                       struct fp8r_sm90_args *args)
 {
     args->share_m = config->share_m;
     args->share_n = config->share_n;

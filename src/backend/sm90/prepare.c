@@ -5,6 +5,7 @@
 #include <cuda_runtime_api.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "backend/sm90/fixed_args.h"
 #include "backend/sm90/shapes.h"
@@ -49,6 +50,15 @@ static size_t plan_bytes(int shape_count)
 struct fp8r_sm90_plan *fp8r_sm90_plan_new(int shape_count)
 {
     return aligned_alloc(_Alignof(struct fp8r_sm90_plan), plan_bytes(shape_count));
+}
+
+struct fp8r_sm90_plan *fp8r_sm90_plan_shorten(struct fp8r_sm90_plan *plan)
+{
+    struct fp8r_sm90_plan *shorter = fp8r_sm90_plan_new(plan->shape_count);
+    if (!shorter) return plan;
+    memcpy(shorter, plan, plan_bytes(plan->shape_count));
+    free(plan);
+    return shorter;
 }
 
 static fp8r_status prepare_shapes(const fp8r_device_facts *device, struct fp8r_sm90_plan *plan)

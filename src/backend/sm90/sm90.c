@@ -3,9 +3,7 @@
  * Apache-2.0 */
 #include "backend/sm90/sm90.h"
 
-#include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "backend/sm90/load.h"
 #include "backend/sm90/shapes.h"
@@ -131,12 +129,7 @@ static fp8r_status prepare(void *user, const fp8r_services *services, const fp8r
         return status;
     }
     if (services && services->flags & FP8R_LAUNCH_PLAIN) plan->dependent_launch = false;
-    struct fp8r_sm90_plan *shorter = fp8r_sm90_plan_new(plan->shape_count);
-    if (shorter) {
-        memcpy(shorter, plan, offsetof(struct fp8r_sm90_plan, fixed) + (size_t)plan->shape_count * sizeof *plan->fixed);
-        free(plan);
-    }
-    *state = shorter ? shorter : plan;
+    *state = fp8r_sm90_plan_shorten(plan);
     return FP8R_OK;
 }
 

@@ -93,6 +93,9 @@ struct fp8r_sm90_plan {
  * out of memory. */
 struct fp8r_sm90_plan *fp8r_sm90_plan_new(int shape_count);
 
+/* Moves a plan from plan_new to room for just the shapes that it has. Where memory is short it stays. */
+struct fp8r_sm90_plan *fp8r_sm90_plan_shorten(struct fp8r_sm90_plan *plan);
+
 /* Needs the device to be current. Errors: UNSUPPORTED, DEVICE. */
 fp8r_status fp8r_sm90_prepare(const fp8r_device_facts *device, const fp8r_problem *problem, int config,
                               struct fp8r_sm90_plan *plan);
