@@ -15,6 +15,9 @@
 #define FP8R_AARCH64 0
 #endif
 
+/* A function for what hardly ever happens: its callers keep such paths out of the lines of code that always run. */
+#define FP8R_COLD __attribute__((cold))
+
 #define FP8R_PRINTF(format_index, first_index) __attribute__((format(printf, format_index, first_index)))
 
 /* Tells the processor that this is a spin loop. */
