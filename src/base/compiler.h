@@ -18,6 +18,9 @@
 /* A function for what hardly ever happens: its callers keep such paths out of the lines of code that always run. */
 #define FP8R_COLD __attribute__((cold))
 
+/* The same for a condition that nearly always holds, where the compiler guesses otherwise. */
+#define FP8R_LIKELY(condition) __builtin_expect((condition), 1)
+
 #define FP8R_PRINTF(format_index, first_index) __attribute__((format(printf, format_index, first_index)))
 
 /* Tells the processor that this is a spin loop. */

@@ -21,14 +21,10 @@ static inline bool fp8r_size_add(int64_t a, int64_t b, int64_t *result)
 /* *offset = (e0-1)*s0 + (e1-1)*s1 + (e2-1)*s2, the last element's place; extents >= 1. */
 static inline bool fp8r_size_last(const int64_t extents[3], const int64_t strides[3], int64_t *offset)
 {
-    int64_t sum = 0;
-    for (int i = 0; i < 3; i++) {
-        int64_t step;
-        if (!fp8r_size_mul(extents[i] - 1, strides[i], &step) || !fp8r_size_add(sum, step, &sum))
-            return false;
-    }
-    *offset = sum;
-    return true;
+    int64_t outer, middle, inner, sum;
+    return fp8r_size_mul(extents[0] - 1, strides[0], &outer) && fp8r_size_mul(extents[1] - 1, strides[1], &middle) &&
+           fp8r_size_mul(extents[2] - 1, strides[2], &inner) && fp8r_size_add(outer, middle, &sum) &&
+           fp8r_size_add(sum, inner, offset);
 }
 
 static inline int64_t fp8r_size_min(int64_t a, int64_t b)

@@ -22,13 +22,6 @@ struct fp8r_reach fp8r_reach_of(const void *data, const fp8r_operand *operand, c
                                .last = (uintptr_t)data + (last + 1) * (uintptr_t)fp8r_dtype_bytes(operand->dtype) - 1};
 }
 
-bool fp8r_reach_meets(const struct fp8r_reach *reach, const void *data, const fp8r_operand *operand,
-                      const int64_t extents[3])
-{
-    const struct fp8r_reach other = fp8r_reach_of(data, operand, extents);
-    return reach->last >= other.first && other.last >= reach->first;
-}
-
 /* Folds the dimensions from the smallest stride up: each extends the run, or is the one that repeats it. */
 static struct span span_of(const void *data, const fp8r_operand *operand, const int64_t extents[3])
 {
@@ -76,8 +69,9 @@ static bool owns_any(const struct span *span, uintptr_t low, uintptr_t high)
 bool fp8r_overlap_certain(const void *out, const fp8r_operand *out_layout, const void *in,
                           const fp8r_operand *in_layout, const int64_t out_extents[3], const int64_t in_extents[3])
 {
-    const struct fp8r_reach reach = fp8r_reach_of(out, out_layout, out_extents);
-    if (!fp8r_reach_meets(&reach, in, in_layout, in_extents))
+    const struct fp8r_reach out_reach = fp8r_reach_of(out, out_layout, out_extents);
+    const struct fp8r_reach in_reach = fp8r_reach_of(in, in_layout, in_extents);
+    if (!fp8r_reach_meets(&out_reach, &in_reach))
         return false; /* nearly always */
     for (int i = 0; i < 3; i++)
         if (out_extents[i] == 0 || in_extents[i] == 0) /* an operand without elements shares none */

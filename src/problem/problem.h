@@ -34,7 +34,11 @@ static inline bool fp8r_problem_is_empty(const fp8r_problem *problem)
 void fp8r_problem_set_m(fp8r_problem *problem, int64_t m);
 
 /* Largest power of two <= 256 that divides the address; 256 for NULL. */
-int32_t fp8r_pointer_align(const void *pointer);
+static inline int32_t fp8r_pointer_align(const void *pointer)
+{
+    const uintptr_t address = (uintptr_t)pointer | 256u;
+    return (int32_t)(address & (~address + 1));
+}
 
 /* First and last byte of an operand that validation has passed. */
 struct fp8r_reach {
@@ -42,13 +46,18 @@ struct fp8r_reach {
 };
 struct fp8r_reach fp8r_reach_of(const void *data, const fp8r_operand *operand, const int64_t extents[3]);
 
-/* Does the operand reach into that? Where not, the two share no byte, whatever lies between. */
-bool fp8r_reach_meets(const struct fp8r_reach *reach, const void *data, const fp8r_operand *operand,
-                      const int64_t extents[3]);
+/* Where two reaches do not meet, the operands share no byte, whatever lies between. */
+static inline bool fp8r_reach_meets(const struct fp8r_reach *a, const struct fp8r_reach *b)
+{
+    return (a->last >= b->first) & (b->last >= a->first);
+}
 
 /* Does any byte of out certainly belong to the input too? Extents are those of the problem. */
 bool fp8r_overlap_certain(const void *out, const fp8r_operand *out_layout, const void *in,
                           const fp8r_operand *in_layout, const int64_t out_extents[3], const int64_t in_extents[3]);
+
+/* The data of a product of m rows that is not empty: present where it is read or written, out clear of the inputs. */
+fp8r_status fp8r_data_check(const fp8r_problem *problem, int64_t m, const fp8r_pointers *pointers);
 
 /* Judges a plan's run: m within 0..m_max, pointers present and aligned as planned, out clear of the inputs. */
 fp8r_status fp8r_pointers_check(const fp8r_problem *planned, int64_t m_max, const fp8r_pointers *pointers);

@@ -14,34 +14,52 @@ enum { STRUCT_BYTES_MOST = 4096 };
 
 #define INVALID(...) fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, __VA_ARGS__)
 
-int32_t fp8r_pointer_align(const void *pointer)
-{
-    uintptr_t address = (uintptr_t)pointer | 256u;
-    return (int32_t)(address & (~address + 1));
-}
+enum { A, B, OUT, SCALE_A, SCALE_B, BIAS, OPERANDS };
 
-fp8r_status fp8r_matrix_check(const char *name, const fp8r_matrix *matrix)
+static const struct fp8r_reach reaches_nothing = {.first = UINTPTR_MAX, .last = 0};
+
+/* Looked for once it is known that there is one. */
+FP8R_COLD static fp8r_status refuse_negative(const char *name, const fp8r_matrix *matrix)
 {
     const int64_t extents[3] = {matrix->batch, matrix->rows, matrix->cols};
     const int64_t strides[3] = {matrix->batch_stride, matrix->row_stride, matrix->col_stride};
     static const char *const labels[3] = {"batch", "rows", "cols"};
     static const char *const stride_labels[3] = {"batch_stride", "row_stride", "col_stride"};
-    int64_t bytes = fp8r_dtype_bytes(matrix->dtype), last = 0;
+    int i = 0;
+    while (i < 2 && extents[i] >= 0 && strides[i] >= 0)
+        i++;
+    if (extents[i] < 0)
+        return INVALID("%s.%s is %lld: it must not be negative", name, labels[i], (long long)extents[i]);
+    return INVALID("%s.%s is %lld: strides must not be negative", name, stride_labels[i], (long long)strides[i]);
+}
+
+/* Also says where the matrix reaches: nowhere where it has no elements. */
+static inline fp8r_status check_matrix(const char *name, const fp8r_matrix *matrix, struct fp8r_reach *reach)
+{
+    const int64_t bytes = fp8r_dtype_bytes(matrix->dtype);
+    int64_t size;
+    *reach = reaches_nothing;
     if (matrix->reserved != 0)
         return INVALID("%s.reserved is %d: it must be 0", name, (int)matrix->reserved);
-    for (int i = 0; i < 3; i++) {
-        if (extents[i] < 0)
-            return INVALID("%s.%s is %lld: it must not be negative", name, labels[i], (long long)extents[i]);
-        if (strides[i] < 0)
-            return INVALID("%s.%s is %lld: strides must not be negative", name, stride_labels[i], (long long)strides[i]);
-    }
+    if ((matrix->batch | matrix->rows | matrix->cols | matrix->batch_stride | matrix->row_stride | matrix->col_stride) < 0)
+        return refuse_negative(name, matrix);
     if (matrix->batch == 0 || matrix->rows == 0 || matrix->cols == 0)
         return FP8R_OK;
-    if (!fp8r_size_last(extents, strides, &last) || !fp8r_size_add(last, 1, &last) || !fp8r_size_mul(last, bytes, &last))
+    if (!fp8r_size_last((const int64_t[3]){matrix->batch, matrix->rows, matrix->cols},
+                        (const int64_t[3]){matrix->batch_stride, matrix->row_stride, matrix->col_stride}, &size) ||
+        !fp8r_size_add(size, 1, &size) || !fp8r_size_mul(size, bytes, &size))
         return INVALID("%s spans more bytes than 64 bits count: its extents and strides are too large", name);
-    if ((uintptr_t)matrix->data % (uintptr_t)bytes != 0)
+    const uintptr_t first = (uintptr_t)matrix->data;
+    if ((first & (uintptr_t)(bytes - 1)) != 0)
         return INVALID("%s.data is not aligned to its element of %lld bytes", name, (long long)bytes);
+    *reach = (struct fp8r_reach){.first = first, .last = first + (uintptr_t)size - 1};
     return FP8R_OK;
+}
+
+fp8r_status fp8r_matrix_check(const char *name, const fp8r_matrix *matrix)
+{
+    struct fp8r_reach reach;
+    return check_matrix(name, matrix, &reach);
 }
 
 static fp8r_status check_types(const fp8r_matmul *matmul)
@@ -99,14 +117,20 @@ static fp8r_status check_struct(const fp8r_matmul *matmul)
     return FP8R_OK;
 }
 
-/* extent must be `full`, or 1 where it may broadcast. */
-static fp8r_status check_extent(const char *name, const char *field, int64_t extent, int64_t full, bool broadcasts,
-                                const char *meaning)
+FP8R_COLD static fp8r_status refuse_extent(const char *name, const char *field, int64_t extent, int64_t full,
+                                           bool broadcasts, const char *meaning)
 {
-    if (extent == full || (broadcasts && extent == 1))
-        return FP8R_OK;
     return INVALID("%s.%s is %lld: it must be %lld (%s)%s", name, field, (long long)extent, (long long)full, meaning,
                    broadcasts && full != 1 ? " or 1" : "");
+}
+
+/* extent must be `full`, or 1 where it may broadcast. */
+static inline fp8r_status check_extent(const char *name, const char *field, int64_t extent, int64_t full, bool broadcasts,
+                                       const char *meaning)
+{
+    if (FP8R_LIKELY((extent == full) | (broadcasts & (extent == 1))))
+        return FP8R_OK;
+    return refuse_extent(name, field, extent, full, broadcasts, meaning);
 }
 
 static fp8r_status check_extents(const fp8r_matmul *matmul)
@@ -117,12 +141,12 @@ static fp8r_status check_extents(const fp8r_matmul *matmul)
     FP8R_TRY(check_extent("b", "rows", matmul->b.rows, k, false, "K, a.cols"));
     FP8R_TRY(check_extent("out", "rows", matmul->out.rows, m, false, "M, a.rows"));
     FP8R_TRY(check_extent("out", "cols", matmul->out.cols, n, false, "N, b.cols"));
-    if (matmul->scale_a.dtype != FP8R_DTYPE_NONE) {
+    if (FP8R_LIKELY(matmul->scale_a.dtype != FP8R_DTYPE_NONE)) {
         FP8R_TRY(check_extent("scale_a", "batch", matmul->scale_a.batch, batch, true, "out.batch"));
         FP8R_TRY(check_extent("scale_a", "rows", matmul->scale_a.rows, m, true, "M, a.rows"));
         FP8R_TRY(check_extent("scale_a", "cols", matmul->scale_a.cols, 1, false, "one scale a row of a"));
     }
-    if (matmul->scale_b.dtype != FP8R_DTYPE_NONE) {
+    if (FP8R_LIKELY(matmul->scale_b.dtype != FP8R_DTYPE_NONE)) {
         FP8R_TRY(check_extent("scale_b", "batch", matmul->scale_b.batch, batch, true, "out.batch"));
         FP8R_TRY(check_extent("scale_b", "rows", matmul->scale_b.rows, 1, false, "one scale a column of b"));
         FP8R_TRY(check_extent("scale_b", "cols", matmul->scale_b.cols, n, true, "N, b.cols"));
@@ -135,14 +159,15 @@ static fp8r_status check_extents(const fp8r_matmul *matmul)
     return FP8R_OK;
 }
 
-static fp8r_status check_matrices(const fp8r_matmul *matmul)
+static fp8r_status check_matrices(const fp8r_matmul *matmul, struct fp8r_reach reaches[OPERANDS])
 {
-    static const char *const names[] = {"a", "b", "out", "scale_a", "scale_b", "bias"};
-    const fp8r_matrix *matrices[] = {&matmul->a,       &matmul->b,       &matmul->out,
-                                     &matmul->scale_a, &matmul->scale_b, &matmul->bias};
-    for (int i = 0; i < 6; i++) {
+    static const char *const names[OPERANDS] = {"a", "b", "out", "scale_a", "scale_b", "bias"};
+    const fp8r_matrix *const matrices[OPERANDS] = {&matmul->a,       &matmul->b,       &matmul->out,
+                                                   &matmul->scale_a, &matmul->scale_b, &matmul->bias};
+    for (int i = 0; i < OPERANDS; i++) {
+        reaches[i] = reaches_nothing;
         if (matrices[i]->dtype != FP8R_DTYPE_NONE)
-            FP8R_TRY(fp8r_matrix_check(names[i], matrices[i]));
+            FP8R_TRY(check_matrix(names[i], matrices[i], &reaches[i]));
         else if (matrices[i]->data)
             return INVALID("%s.data is given but %s.dtype is NONE: set the type, or the pointer to NULL", names[i],
                            names[i]);
@@ -150,9 +175,30 @@ static fp8r_status check_matrices(const fp8r_matmul *matmul)
     return FP8R_OK;
 }
 
+/* Has every operand with elements its data, and does no input reach into out? */
+static bool is_apart(const struct fp8r_reach reaches[OPERANDS])
+{
+    int missing = 0, met = 0;
+    for (int i = 0; i < OPERANDS; i++) {
+        missing += reaches[i].first == 0;
+        met += fp8r_reach_meets(&reaches[OUT], &reaches[i]);
+    }
+    return missing == 0 && met == 1; /* out itself */
+}
+
+/* Row by row, matrix by matrix: the order that nearly every output has. */
+static bool is_in_order(const fp8r_matrix *out)
+{
+    const int64_t row_reach = (out->cols - 1) * out->col_stride;
+    return out->col_stride > 0 && (out->rows == 1 || out->row_stride > row_reach) &&
+           (out->batch == 1 || out->batch_stride > row_reach + (out->rows - 1) * out->row_stride);
+}
+
 /* Strides that do not overlap themselves: sorted, each must step over all that the smaller ones reach. */
 fp8r_status fp8r_matrix_check_written(const char *name, const fp8r_matrix *out)
 {
+    if (is_in_order(out))
+        return FP8R_OK;
     int64_t extents[3] = {out->batch, out->rows, out->cols};
     int64_t strides[3] = {out->batch_stride, out->row_stride, out->col_stride};
     int64_t reach = 0; /* largest offset of the dimensions looked at; fp8r_matrix_check has bounded the sum */
@@ -172,14 +218,8 @@ fp8r_status fp8r_matrix_check_written(const char *name, const fp8r_matrix *out)
     return FP8R_OK;
 }
 
-/* A stride of 0 steps nowhere and divides by everything. */
-static int32_t stride_align(int64_t stride, int64_t bytes, int32_t align)
-{
-    uint64_t step = (uint64_t)stride * (uint64_t)bytes | (uint64_t)align;
-    return (int32_t)(step & (~step + 1));
-}
-
-/* Where memory order and alignment come from. inner_is_col: the natural contiguous dimension is the columns. */
+/* Where memory order and alignment come from. inner_is_col: the natural contiguous dimension is the columns. The operand is
+ * aligned as its address and its steps are; an element's bytes are a power of two, and a step of 0 goes nowhere. */
 static int32_t normalise_operand(const fp8r_matrix *matrix, bool inner_is_col, fp8r_operand *operand)
 {
     int64_t inner_extent = inner_is_col ? matrix->cols : matrix->rows;
@@ -199,11 +239,10 @@ static int32_t normalise_operand(const fp8r_matrix *matrix, bool inner_is_col, f
     operand->row_stride = inner_is_col ? outer : inner;
     operand->col_stride = inner_is_col ? inner : outer;
     operand->dtype = matrix->dtype;
-    int64_t bytes = fp8r_dtype_bytes(matrix->dtype);
-    int32_t align = stride_align(operand->batch_stride, bytes, fp8r_pointer_align(matrix->data));
-    int64_t pitch = layout == FP8R_LAYOUT_OUTER || layout == FP8R_LAYOUT_OUTER_PADDED ? inner : outer;
-    align = stride_align(pitch, bytes, align);
-    operand->align_bytes = layout == FP8R_LAYOUT_STRIDED && inner != 1 ? stride_align(inner, bytes, align) : align;
+    const int64_t pitch = layout == FP8R_LAYOUT_OUTER || layout == FP8R_LAYOUT_OUTER_PADDED ? inner : outer;
+    const int64_t steps = operand->batch_stride | pitch | (layout == FP8R_LAYOUT_STRIDED && inner != 1 ? inner : 0);
+    const uintptr_t bytes = (uintptr_t)steps * (uintptr_t)fp8r_dtype_bytes(matrix->dtype);
+    operand->align_bytes = fp8r_pointer_align((const void *)((uintptr_t)matrix->data | bytes));
     return layout;
 }
 
@@ -282,98 +321,18 @@ static void normalise(const fp8r_matmul *matmul, struct fp8r_product *product)
     };
 }
 
-/* Present where they are read or written at all. */
-static fp8r_status check_presence(const fp8r_problem *problem, const fp8r_pointers *pointers)
-{
-    bool multiplies = problem->k > 0;
-    const struct {
-        const char *name;
-        const void *pointer;
-        bool needed;
-    } operands[] = {
-        {"a", pointers->a, multiplies},
-        {"b", pointers->b, multiplies},
-        {"out", pointers->out, true},
-        {"scale_a", pointers->scale_a, multiplies && problem->scale_a.dtype != FP8R_DTYPE_NONE},
-        {"scale_b", pointers->scale_b, multiplies && problem->scale_b.dtype != FP8R_DTYPE_NONE},
-        {"bias", pointers->bias, problem->bias.dtype != FP8R_DTYPE_NONE},
-    };
-    for (int i = 0; i < 6; i++)
-        if (operands[i].needed && !operands[i].pointer)
-            return INVALID("%s's data pointer is NULL", operands[i].name);
-    return FP8R_OK;
-}
-
-static fp8r_status check_overlap(const fp8r_problem *problem, int64_t m, const fp8r_pointers *pointers)
-{
-    const int64_t out_extents[3] = {problem->batch, m, problem->n};
-    const struct {
-        const char *name;
-        const void *pointer;
-        const fp8r_operand *operand;
-        int64_t extents[3];
-    } inputs[] = {
-        {"a", pointers->a, &problem->a, {problem->batch, m, problem->k}},
-        {"b", pointers->b, &problem->b, {problem->batch, problem->k, problem->n}},
-        {"scale_a", pointers->scale_a, &problem->scale_a, {problem->batch, m, 1}},
-        {"scale_b", pointers->scale_b, &problem->scale_b, {problem->batch, 1, problem->n}},
-        {"bias", pointers->bias, &problem->bias, {problem->batch, 1, problem->n}},
-    };
-    const struct fp8r_reach out = fp8r_reach_of(pointers->out, &problem->out, out_extents);
-    for (int i = 0; i < 5; i++)
-        if (inputs[i].pointer && inputs[i].operand->dtype != FP8R_DTYPE_NONE &&
-            fp8r_reach_meets(&out, inputs[i].pointer, inputs[i].operand, inputs[i].extents) &&
-            fp8r_overlap_certain(pointers->out, &problem->out, inputs[i].pointer, inputs[i].operand, out_extents,
-                                 inputs[i].extents))
-            return INVALID("out overlaps %s in memory: out must not share bytes with an input", inputs[i].name);
-    return FP8R_OK;
-}
-
 fp8r_status fp8r_product_init(const fp8r_matmul *matmul, enum fp8r_data data, struct fp8r_product *product)
 {
+    struct fp8r_reach reaches[OPERANDS];
     FP8R_TRY(check_struct(matmul));
     FP8R_TRY(check_types(matmul));
     FP8R_TRY(check_modes(matmul));
-    FP8R_TRY(check_matrices(matmul));
+    FP8R_TRY(check_matrices(matmul, reaches));
     FP8R_TRY(check_extents(matmul));
-    if (matmul->out.batch > 0 && matmul->out.rows > 0 && matmul->out.cols > 0)
+    if (FP8R_LIKELY(matmul->out.batch > 0 && matmul->out.rows > 0 && matmul->out.cols > 0))
         FP8R_TRY(fp8r_matrix_check_written("out", &matmul->out));
     normalise(matmul, product);
-    if (data == FP8R_DATA_IGNORED || fp8r_problem_is_empty(&product->problem))
+    if (data == FP8R_DATA_IGNORED || fp8r_problem_is_empty(&product->problem) || is_apart(reaches))
         return FP8R_OK;
-    FP8R_TRY(check_presence(&product->problem, &product->pointers));
-    return check_overlap(&product->problem, product->problem.m, &product->pointers);
-}
-
-fp8r_status fp8r_pointers_check(const fp8r_problem *planned, int64_t m_max, const fp8r_pointers *pointers)
-{
-    if (!pointers)
-        return INVALID("pointers is NULL");
-    if (pointers->struct_size < sizeof *pointers)
-        return INVALID("pointers.struct_size is %zu: set it to sizeof(fp8r_pointers), %zu", pointers->struct_size,
-                       sizeof *pointers);
-    if (pointers->m < 0 || pointers->m > m_max)
-        return INVALID("pointers.m is %lld: this plan runs 0 to %lld rows", (long long)pointers->m, (long long)m_max);
-    if (pointers->m == 0 || fp8r_problem_is_empty(planned))
-        return FP8R_OK;
-    const struct {
-        const char *name;
-        const void *pointer;
-        const fp8r_operand *operand;
-    } operands[] = {{"a", pointers->a, &planned->a},
-                    {"b", pointers->b, &planned->b},
-                    {"out", pointers->out, &planned->out},
-                    {"scale_a", pointers->scale_a, &planned->scale_a},
-                    {"scale_b", pointers->scale_b, &planned->scale_b},
-                    {"bias", pointers->bias, &planned->bias}};
-    for (int i = 0; i < 6; i++) {
-        bool present = operands[i].operand->dtype != FP8R_DTYPE_NONE;
-        if (!present && operands[i].pointer)
-            return INVALID("pointers.%s is given, but the plan has no %s", operands[i].name, operands[i].name);
-        if (present && ((uintptr_t)operands[i].pointer & (uintptr_t)(operands[i].operand->align_bytes - 1)) != 0)
-            return INVALID("pointers.%s is aligned to %d bytes: the plan was made for %d", operands[i].name,
-                           (int)fp8r_pointer_align(operands[i].pointer), (int)operands[i].operand->align_bytes);
-    }
-    FP8R_TRY(check_presence(planned, pointers));
-    return check_overlap(planned, pointers->m, pointers);
+    return fp8r_data_check(&product->problem, product->problem.m, &product->pointers);
 }
