@@ -35,32 +35,37 @@ void fp8r_key_init(const fp8r_problem *problem, int mode, struct fp8r_key *key)
     };
 }
 
-/* A word into a lane: multiply and fold. The constants are odd 64-bit numbers without pattern (digits of pi). */
-static inline uint64_t mix(uint64_t lane, const unsigned char *at)
+/* Odd 64-bit numbers without pattern (digits of pi). */
+static const uint64_t factor = 0x13198A2E03707345u;
+
+static inline uint64_t word_at(const unsigned char *at)
 {
     uint64_t word;
     memcpy(&word, at, 8);
-    lane = (lane ^ word) * 0x13198A2E03707345u;
-    return lane ^ lane >> 32;
+    return word;
 }
 
-/* Four lanes, so that the multiplications overlap. */
+/* Multiply and fold: what differs in high bits only, which a product leaves there, reaches the low ones. */
+static inline uint64_t fold(uint64_t hash)
+{
+    hash *= factor;
+    return hash ^ hash >> 32;
+}
+
+/* Four lanes, so that the multiplications overlap: polynomials in the factor, folded at the end. */
 uint64_t fp8r_hash_words(const void *words, size_t bytes)
 {
     const unsigned char *at = words, *end = at + bytes;
     uint64_t a = 0x243F6A8885A308D3u, b = 0xA4093822299F31D1u, c = 0x082EFA98EC4E6C89u, d = 0x452821E638D01377u;
     for (; end - at >= 32; at += 32) {
-        a = mix(a, at);
-        b = mix(b, at + 8);
-        c = mix(c, at + 16);
-        d = mix(d, at + 24);
+        a = (a + word_at(at)) * factor;
+        b = (b + word_at(at + 8)) * factor;
+        c = (c + word_at(at + 16)) * factor;
+        d = (d + word_at(at + 24)) * factor;
     }
     for (; end - at >= 8; at += 8)
-        a = mix(a, at);
-    uint64_t lanes[3] = {b, c, d};
-    for (int i = 0; i < 3; i++)
-        a = mix(a, (const unsigned char *)&lanes[i]);
-    return a;
+        a = (a + word_at(at)) * factor;
+    return fold(fold(fold(fold(fold(a) ^ b) ^ c) ^ d));
 }
 
 uint64_t fp8r_key_hash(const struct fp8r_key *key)
