@@ -31,11 +31,13 @@ struct fp8r_cache {
     struct fp8r_plan *retired; /* linked by `next`: replaced plans that a reader may still run */
 };
 
+/* What every call looks at stands first, in a line of cache or two. */
 struct fp8r_context {
-    struct fp8r_environment environment;
+    struct fp8r_cuda *cuda;   /* the GPU; NULL on a CPU */
+    struct fp8r_trace *trace; /* NULL = not asked for */
     struct fp8r_log log;
+    struct fp8r_environment environment;
     fp8r_device_facts device;
-    struct fp8r_cuda *cuda; /* the GPU; NULL on a CPU */
     struct fp8r_registry registry;
     struct fp8r_table table;
     struct fp8r_router router;
@@ -44,7 +46,6 @@ struct fp8r_context {
     unsigned char routes_id[32];
     _Atomic uint64_t reported; /* rows whose failure to prepare has been logged, by bit */
     _Atomic bool forced_reported;
-    struct fp8r_trace *trace; /* NULL = not asked for */
     struct fp8r_space space;               /* on a CPU */
     struct fp8r_stream_space stream_space; /* on a GPU */
     struct fp8r_cache cache;

@@ -6,23 +6,25 @@
 #include "api/context.h"
 #include "problem/problem.h"
 
+/* What every run looks at stands first, here and in the plan: it fits a line of cache. */
 struct fp8r_plan_segment {
     int64_t m_first, m_last;
+    void *state;
     int row, config;
-    enum fp8r_source source;
     bool is_prepared;
     bool is_refused; /* a backend asked for by name takes the planned rows, but not so few */
+    bool uses_workspace; /* for its last m; where not, for no other either */
+    enum fp8r_source source;
     fp8r_reason refusal;
-    void *state;
     char label[FP8R_LABEL_BYTES];
 };
 
 struct fp8r_plan {
     struct fp8r_context *context;
-    fp8r_problem problem; /* m: the planned one */
     struct fp8r_plan_segment *segments; /* ascending, without gaps from 1 to m; none where nothing is multiplied */
     int count, capacity;
     size_t workspace_bytes;
+    fp8r_problem problem; /* m: the planned one */
     struct fp8r_plan *next; /* in the cache's list of retired plans */
 };
 

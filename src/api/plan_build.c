@@ -55,6 +55,7 @@ static fp8r_status prepare(struct fp8r_plan *plan, struct fp8r_plan_segment *seg
                                                             segment->config, &segment->state)));
     segment->is_prepared = true;
     size_t bytes = fp8r_row_workspace(row, &context->device, &problem, segment->config);
+    segment->uses_workspace = bytes > 0;
     plan->workspace_bytes = bytes > plan->workspace_bytes ? bytes : plan->workspace_bytes;
     return FP8R_OK;
 }

@@ -5,21 +5,27 @@
 #include "backend/row.h"
 #include "problem/problem.h"
 
-static size_t workspace_of(const struct fp8r_context *context, const struct fp8r_plan *plan, const fp8r_problem *problem)
+/* The segment of the call's rows, and what its run needs: nothing is asked where no run of it needs any. */
+static const struct fp8r_plan_segment *segment_of(const struct fp8r_plan *plan, const fp8r_problem *problem, size_t *bytes)
 {
+    const struct fp8r_context *context = plan->context;
     const struct fp8r_plan_segment *segment = fp8r_plan_segment_at(plan, problem->m);
-    return fp8r_row_workspace(&context->registry.rows[segment->row], &context->device, problem, segment->config);
+    *bytes = segment->uses_workspace ? fp8r_row_workspace(&context->registry.rows[segment->row], &context->device, problem,
+                                                          segment->config)
+                                     : 0;
+    return segment;
 }
 
 static fp8r_status run_borrowing(struct fp8r_context *context, const struct fp8r_plan *plan,
-                                 const struct fp8r_product *product, size_t bytes)
+                                 const struct fp8r_product *product)
 {
+    size_t bytes;
+    const struct fp8r_plan_segment *segment = segment_of(plan, &product->problem, &bytes);
     struct fp8r_buffer *buffer = bytes > 0 ? fp8r_space_borrow(&context->space, bytes) : NULL;
     if (bytes > 0 && !buffer)
         return fp8r_fail(FP8R_ERROR_OUT_OF_MEMORY, "out of memory for %zu bytes of workspace", bytes);
-    fp8r_status status =
-        fp8r_plan_segment_run(plan, fp8r_plan_segment_at(plan, product->problem.m), &product->problem,
-                              &product->pointers, buffer ? buffer->data : NULL, bytes, NULL);
+    fp8r_status status = fp8r_plan_segment_run(plan, segment, &product->problem, &product->pointers,
+                                               buffer ? buffer->data : NULL, bytes, NULL);
     if (buffer)
         fp8r_space_return(&context->space, buffer);
     return status;
@@ -30,41 +36,46 @@ static fp8r_status multiply(struct fp8r_context *context, const struct fp8r_prod
     struct fp8r_plan *plan;
     bool owned;
     FP8R_TRY(fp8r_cache_find(context, &product->problem, false, &plan, &owned));
-    fp8r_status status = run_borrowing(context, plan, product, workspace_of(context, plan, &product->problem));
+    fp8r_status status = run_borrowing(context, plan, product);
     if (owned)
         fp8r_plan_free(plan);
     return status;
 }
 
 static fp8r_status run_queued(struct fp8r_context *context, const struct fp8r_plan *plan,
-                              const struct fp8r_product *product, const struct fp8r_stream_facts *facts, size_t bytes,
-                              void *stream)
+                              const struct fp8r_product *product, const struct fp8r_stream_facts *facts, void *stream)
 {
+    size_t bytes;
     void *memory = NULL;
+    const struct fp8r_plan_segment *segment = segment_of(plan, &product->problem, &bytes);
     if (bytes > 0)
         FP8R_TRY(fp8r_stream_space_get(&context->stream_space, facts->id, bytes, &memory));
-    return fp8r_plan_segment_run(plan, fp8r_plan_segment_at(plan, product->problem.m), &product->problem,
-                                 &product->pointers, memory, bytes, stream);
+    return fp8r_plan_segment_run(plan, segment, &product->problem, &product->pointers, memory, bytes, stream);
 }
 
-/* The common case asks nothing of the stream: a plan is there, and it needs no workspace. Otherwise it matters which
- * stream it is, and whether it is capturing. */
-static fp8r_status multiply_queued(struct fp8r_context *context, const struct fp8r_product *product, void *stream)
+/* Where there is no plan yet, or workspace is needed, it matters which stream it is, and whether it is capturing. */
+static fp8r_status multiply_on(struct fp8r_context *context, const struct fp8r_product *product, void *stream)
 {
-    const fp8r_problem *problem = &product->problem;
     struct fp8r_stream_facts facts = {0};
-    struct fp8r_plan *plan = fp8r_cache_look(context, problem, false);
-    bool owned = false;
-    size_t bytes = plan ? workspace_of(context, plan, problem) : 0;
-    if (!plan || bytes > 0) {
-        FP8R_TRY(fp8r_cuda_stream_read(stream, &facts));
-        FP8R_TRY(fp8r_cache_find(context, problem, facts.is_capturing, &plan, &owned));
-        bytes = workspace_of(context, plan, problem);
-    }
-    fp8r_status status = run_queued(context, plan, product, &facts, bytes, stream);
+    struct fp8r_plan *plan;
+    bool owned;
+    FP8R_TRY(fp8r_cuda_stream_read(stream, &facts));
+    FP8R_TRY(fp8r_cache_find(context, &product->problem, facts.is_capturing, &plan, &owned));
+    fp8r_status status = run_queued(context, plan, product, &facts, stream);
     if (owned)
         fp8r_plan_free(plan);
     return status;
+}
+
+/* The common case asks nothing of the stream: a plan is there, and it needs no workspace. */
+static fp8r_status multiply_queued(struct fp8r_context *context, const struct fp8r_product *product, void *stream)
+{
+    const fp8r_problem *problem = &product->problem;
+    const struct fp8r_plan *plan = fp8r_cache_look(context, problem, false);
+    const struct fp8r_plan_segment *segment = plan ? fp8r_plan_segment_at(plan, problem->m) : NULL;
+    if (!segment || segment->uses_workspace)
+        return multiply_on(context, product, stream);
+    return fp8r_plan_segment_run(plan, segment, problem, &product->pointers, NULL, 0, stream);
 }
 
 static fp8r_status call(struct fp8r_context *context, const struct fp8r_product *product, void *stream)

@@ -9,6 +9,10 @@
 
 /* Strings are owned; NULL where unset or empty. */
 struct fp8r_environment {
+    bool checks;          /* FP8ROUTE_CHECK=1: ask the driver about every call's pointers */
+    bool unrouted_error;  /* FP8ROUTE_UNROUTED=error */
+    bool launches_plain;  /* FP8ROUTE_PDL=0: no programmatic dependent launch */
+    bool is_used;         /* any of them is set */
     char *backend;        /* FP8ROUTE_BACKEND=name[:config] */
     char *deny;           /* FP8ROUTE_DENY=name,... */
     char *table;          /* FP8ROUTE_TABLE=file */
@@ -17,10 +21,6 @@ struct fp8r_environment {
     int32_t verbose;      /* FP8ROUTE_VERBOSE=0|1|2 */
     int32_t threads;      /* FP8ROUTE_THREADS=N, 0 = not given */
     uint32_t cpu_mask;    /* FP8ROUTE_CPU_MASK=hex: features to pretend absent, for tests */
-    bool unrouted_error;  /* FP8ROUTE_UNROUTED=error */
-    bool checks;          /* FP8ROUTE_CHECK=1: ask the driver about every call's pointers */
-    bool launches_plain;  /* FP8ROUTE_PDL=0: no programmatic dependent launch */
-    bool is_used;         /* any of them is set */
     char complaint[160];  /* one line on a variable that could not be understood, "" otherwise */
 };
 
