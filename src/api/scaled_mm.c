@@ -72,8 +72,9 @@ static fp8r_status multiply_queued(struct fp8r_context *context, const struct fp
 {
     const fp8r_problem *problem = &product->problem;
     const struct fp8r_plan *plan = fp8r_cache_look(context, problem, false);
-    const struct fp8r_plan_segment *segment = plan ? fp8r_plan_segment_at(plan, problem->m) : NULL;
-    if (!segment || segment->uses_workspace)
+    size_t bytes = 0;
+    const struct fp8r_plan_segment *segment = plan ? segment_of(plan, problem, &bytes) : NULL;
+    if (!segment || bytes > 0)
         return multiply_on(context, product, stream);
     return fp8r_plan_segment_run(plan, segment, problem, &product->pointers, NULL, 0, stream);
 }
