@@ -37,17 +37,6 @@ FP8R_DEVICE float *scale_place(const struct fp8r_cuda_quantize_args *args, int64
     return (float *)args->scale.data + at_place(&args->scale, batch, row, col);
 }
 
-FP8R_DEVICE float scale_of(float amax)
-{
-    return amax == 0.0f ? 1.0f : fmaxf(__fdiv_rn(amax, 448.0f), 0x1p-126f);
-}
-
-/* NaN does not count: the maximum of a number and NaN is the number. */
-FP8R_DEVICE float raise(float amax, float value)
-{
-    return fmaxf(amax, fabsf(value));
-}
-
 /* Over the threads of a row, to all of them. */
 FP8R_DEVICE float row_max(float value, int threads)
 {
@@ -112,35 +101,6 @@ FP8R_DEVICE float settle_scale(const struct fp8r_cuda_quantize_args *args, const
     return scale_of(amax);
 }
 
-template <bool BF16> FP8R_DEVICE float2 widen_pair(uint32_t halves)
-{
-    if (BF16) return make_float2(__uint_as_float(halves << 16), __uint_as_float(halves & 0xFFFF0000u));
-    return __half22float2(*(const __half2 *)&halves);
-}
-
-template <bool BF16> FP8R_DEVICE float raise_vector(float amax, uint4 vector)
-{
-    const uint32_t words[4] = {vector.x, vector.y, vector.z, vector.w};
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        const float2 pair = widen_pair<BF16>(words[i]);
-        amax = raise(raise(amax, pair.x), pair.y);
-    }
-    return amax;
-}
-
-template <bool BF16> FP8R_DEVICE uint2 encode_vector(uint4 vector, float inverse)
-{
-    const uint32_t words[4] = {vector.x, vector.y, vector.z, vector.w};
-    uint32_t codes[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        const float2 pair = widen_pair<BF16>(words[i]);
-        codes[i] = encode_pair(__fmul_rn(pair.x, inverse), __fmul_rn(pair.y, inverse));
-    }
-    return make_uint2(codes[0] | codes[1] << 16, codes[2] | codes[3] << 16);
-}
-
 /* A thread's part of a row: every `threads`th vector from `from` on, while the number of vectors passed is
  * below `left`; of the up to 7 elements in front of and behind all vectors one, or none. */
 struct part {
@@ -183,13 +143,15 @@ FP8R_DEVICE void quantize_part(const struct fp8r_cuda_quantize_args *args, const
         held[i] = i * threads < part->left ? __ldcs(part->from + i * threads) : make_uint4(0, 0, 0, 0);
     const float edge =
         part->edge ? load_value(part->edge, 0, BF16 ? FP8R_DTYPE_BF16 : FP8R_DTYPE_FP16) : 0.0f;
-    float amax = fabsf(edge);
+    float amax = 0.0f;
     if (args->step != FP8R_CUDA_QUANTIZE_ENCODE) {
+        uint32_t most = 0;
 #pragma unroll
         for (int i = 0; i < HELD; ++i)
-            amax = raise_vector<BF16>(amax, held[i]);
+            most = raise_vector<BF16>(most, held[i]);
         for (int64_t at = HELD * threads; at < part->left; at += threads)
-            amax = raise_vector<BF16>(amax, part->from[at]);
+            most = raise_vector<BF16>(most, part->from[at]);
+        amax = raise(largest_of<BF16>(most), edge);
     }
     const float scale = settle_scale(args, line, part->scale, amax), inverse = __frcp_rn(scale);
     if (args->step == FP8R_CUDA_QUANTIZE_GATHER) return;
