@@ -58,6 +58,7 @@ static void add_listed(struct fp8r_registry *registry, const struct listed *list
     row->backend.capabilities = &listed->capability;
     row->backend.capability_count = 1;
     row->quantises_a = listed->capability.kind == FP8R_DEVICE_CUDA;
+    row->quantising = row->is_built ? row->backend.user : NULL;
 }
 
 static bool is_name(const char *text, const char *more)

@@ -8,6 +8,8 @@
 
 #include <fp8route/backend.h>
 
+#include "problem/quantising.h"
+
 enum { FP8R_ROWS_MAX = 64, FP8R_NAME_BYTES = 64 };
 
 struct fp8r_row {
@@ -15,6 +17,7 @@ struct fp8r_row {
     bool is_built;
     bool is_outside;    /* given by the caller: it cannot set the thread's error line */
     bool quantises_a;   /* a bf16 or fp16 `a` is quantised in front of it (row.h): our rows on GPUs */
+    const struct fp8r_quantising *quantising; /* the row's own way to do that for some of them; or NULL */
     bool fits;          /* may run on the device: built, not denied, capability fits, probe said yes */
     fp8r_reason reason; /* where it does not fit */
 };

@@ -161,7 +161,9 @@ fp8r_status fp8r_row_prepare(const struct fp8r_row *row, const fp8r_services *se
 {
     struct lowered lowered;
     if (!row->backend.prepare) return FP8R_OK;
-    return row->backend.prepare(row->backend.user, services, device, asked(row, problem, &lowered), config, state);
+    FP8R_TRY(row->backend.prepare(row->backend.user, services, device, asked(row, problem, &lowered), config, state));
+    if (row->quantising && quantises(row, problem)) row->quantising->prepare(*state, device, &problem->a);
+    return FP8R_OK;
 }
 
 void fp8r_row_destroy(const struct fp8r_row *row, void *state)
@@ -181,6 +183,8 @@ static fp8r_status run_quantised(const struct fp8r_row *row, const fp8r_services
     if (workspace_bytes < (size_t)used)
         return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "workspace has %zu bytes: the quantised a alone needs %lld",
                          workspace_bytes, (long long)used);
+    if (row->quantising && row->quantising->takes(state, &lowered.problem, &problem->a, pointers->a))
+        return row->quantising->run(state, &lowered.problem, &problem->a, pointers, stream);
     const fp8r_operand *a = &problem->a, *codes = &lowered.problem.a;
     fp8r_matrix in = {.data = (void *)(uintptr_t)pointers->a, .dtype = a->dtype, .batch = lowered.items,
                       .rows = problem->m, .cols = problem->k, .batch_stride = a->batch_stride,

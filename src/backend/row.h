@@ -1,5 +1,6 @@
 /* Asking one row of the registry: with the answers that stand for functions a contract may leave out, and with what a row
- * of ours on a GPU is given in place of a bf16 or fp16 `a`: its rows, quantised in front of the product, in workspace.
+ * of ours on a GPU is given in place of a bf16 or fp16 `a`: its rows, quantised in front of the product, in workspace,
+ * unless the product quantises them itself (problem/quantising.h).
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP8R_BACKEND_ROW_H
 #define FP8R_BACKEND_ROW_H

@@ -129,6 +129,74 @@ static void weights_that_do_not_fit_are_refused(void **state)
     assert_non_null(strstr(fp8r_last_error(), "another multiple of 32 rows"));
 }
 
+static const struct fp8r_sm90_config skinny = {.name = "skinny", .family = FP8R_SM90_SKINNY, .split = 2, .share_m = 1,
+                                               .share_n = 1, .inner = 1, .cut = 1, .room = 1};
+
+/* A plan whose kernel of few rows has 4 warps and room for 4 of them. */
+static struct fp8r_sm90_plan halves_plan(const fp8r_problem *problem)
+{
+    struct fp8r_sm90_plan plan = plan_of(&skinny, problem);
+    plan.halves = (struct fp8r_sm90_shape){.kernel = &plan, .m_max = 8, .rows_a = 8, .rows_b = 48, .rows = 48, .depth = 1,
+                                           .weight_bytes = 6144, .threads = 192, .cluster = 2, .clusters_resident = 4,
+                                           .stages = 4, .stage_bytes = 6144, .tokens_offset = 24576, .halves_offset = 32768,
+                                           .halves_rows = 4, .tile_m = 8, .tile_n = 48};
+    fp8r_sm90_fix_args(&plan, &plan.halves, &plan.fixed_halves);
+    return plan;
+}
+
+static void few_rows_are_quantised_by_the_product(void **state)
+{
+    const fp8r_problem planned = problem_of(64, (int64_t)N * K), problem = problem_of(3, (int64_t)N * K);
+    const struct fp8r_sm90_plan plan = halves_plan(&planned);
+    const fp8r_operand a = {.batch_stride = 1024, .row_stride = 264, .col_stride = 1, .dtype = FP8R_DTYPE_BF16};
+    const float scale = 1.0f;
+    fp8r_pointers given = pointers;
+    given.scale_a = &scale; /* of nobody */
+    (void)state;
+    assert_true(fp8r_sm90_takes_halves(&plan, &problem, &a, given.a));
+    assert_int_equal(fp8r_sm90_launch_halves(&plan, &problem, &a, &given, NULL), FP8R_OK);
+    assert_int_equal(seen.load_bytes, 48 * 128);
+    assert_int_equal(seen.by_rows.d, 3);
+    assert_int_equal(seen.m, 3);
+    assert_int_equal(seen.k, K);
+    assert_ptr_equal(seen.halves, given.a);
+    assert_ptr_equal(seen.scale_a, NULL);
+    assert_int_equal(seen.halves_row, 264);
+    assert_int_equal(seen.halves_batch, 1024);
+    assert_int_equal(seen.tokens_offset, 24576);
+    assert_int_equal(seen.halves_offset, 32768);
+    assert_int_equal(seen_config.gridDimX, 2);
+    assert_int_equal(seen_config.gridDimY, (N + 47) / 48);
+    assert_int_equal(seen_config.gridDimZ, 3);
+}
+
+static bool takes(const struct fp8r_sm90_plan *plan, int64_t m, int64_t k, int64_t row, int64_t col, uintptr_t data)
+{
+    fp8r_problem problem = problem_of(m, (int64_t)N * K);
+    problem.k = k;
+    const fp8r_operand a = {.row_stride = row, .col_stride = col, .dtype = FP8R_DTYPE_FP16};
+    return fp8r_sm90_takes_halves(plan, &problem, &a, (const void *)data);
+}
+
+static void other_rows_are_quantised_in_front(void **state)
+{
+    const fp8r_problem planned = problem_of(64, (int64_t)N * K);
+    struct fp8r_sm90_plan plan = halves_plan(&planned);
+    const int64_t most = 4 * FP8R_SM90_HALVES_WARP;
+    (void)state;
+    assert_true(takes(&plan, 4, K, K, 1, 0x10000));
+    assert_false(takes(&plan, 5, K, K, 1, 0x10000));     /* no room */
+    assert_false(takes(&plan, 4, K, K + 4, 1, 0x10000)); /* rows that begin anywhere */
+    assert_false(takes(&plan, 4, K, K, 1, 0x10008));
+    assert_false(takes(&plan, 4, K, 1, K, 0x10000));
+    assert_true(takes(&plan, 1, most, most, 1, 0x10000));
+    assert_false(takes(&plan, 1, most + 8, most + 8, 1, 0x10000)); /* more than the quantiser in front costs */
+    plan.halves.halves_rows = 8;
+    assert_false(takes(&plan, 5, K, K, 1, 0x10000)); /* more than there are warps */
+    plan.halves.kernel = NULL;
+    assert_false(takes(&plan, 1, K, K, 1, 0x10000));
+}
+
 /* Plans hold tensor maps, which a compiler may copy by instructions that want their alignment. */
 static void plans_are_aligned_as_their_maps(void **state)
 {
@@ -157,6 +225,8 @@ int main(void)
         cmocka_unit_test(rows_are_the_calls),
         cmocka_unit_test(weights_are_the_calls),
         cmocka_unit_test(weights_that_do_not_fit_are_refused),
+        cmocka_unit_test(few_rows_are_quantised_by_the_product),
+        cmocka_unit_test(other_rows_are_quantised_in_front),
         cmocka_unit_test(plans_are_aligned_as_their_maps),
     };
     return cmocka_run_group_tests_name("sm90 launches", tests, NULL, NULL);

@@ -149,6 +149,7 @@ static void quantised_rows(void **state)
     (void)state;
     if (gpu_count() == 0) skip();
     check_rows("5x256x1024:bias:a=bf16");
+    check_rows("2x256x1024:bias:a=bf16:static"); /* by the product itself, where that can */
 }
 
 int main(void)

@@ -86,7 +86,7 @@ static void nothing_outside_is_touched(void **state)
     static const char *const texts[] = {"1x64x128",       "5x80x400:bias",         "17x132x3088:fp32",  "64x256x512",
                                         "130x264x656:bias=fp32", "257x520x272:fp16", "3*33x72x144:sa=batch:sb=batch",
                                         "9x17x35",        "40x33x100:ta:tb",       "12x64x200:align=4", "30x40x112:tensor:precise",
-                                        "6x48x256:a=bf16", "128x96x160:ldo=104:lda=176:ldb=192"};
+                                        "6x48x256:a=bf16", "1x64x1000:a=fp16", "128x96x160:ldo=104:lda=176:ldb=192"};
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         check(texts[i]);

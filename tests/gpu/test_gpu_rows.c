@@ -60,7 +60,7 @@ static void field_reports(void **state)
         /* C7 */ "9x40x64:bias=fp32", "9x40x64:fp32:bias=bf16", "9x40x64:bias=fp16", "9x40x64:fp16:bias=bf16",
         /* C8 */ "63x640x1024:fp16:bias", "4x6400x512:fp16:bias",
         /* I1 */ "24x640x512", "48x640x512", "96x640x512", "192x640x512", "300x640x512",
-        /* J13 */ "5x32x1368:a=bf16", "5x32x1076:a=bf16", "5x32x7:a=fp16"};
+        /* J13 */ "5x32x1368:a=bf16", "5x32x1076:a=bf16", "5x32x7:a=fp16", "3x32x1368:a=fp16"};
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         check(texts[i]);

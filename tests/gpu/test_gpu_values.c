@@ -136,7 +136,7 @@ static void d9_long_sums_do_not_stall(void **state)
 /* A call full of NaN, then clean ones with the same context, stream and workspace. */
 static void d11_nothing_stale_is_read(void **state)
 {
-    static const char *const texts[] = {"16x64x96", "16x64x96:a=bf16", "16x256x4096", "130x256x4096"};
+    static const char *const texts[] = {"16x64x96", "16x64x96:a=bf16", "2x64x96:a=fp16", "16x256x4096", "130x256x4096"};
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct gpu_product poison;

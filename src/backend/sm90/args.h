@@ -58,6 +58,10 @@ struct fp8r_sm90_args {
     int64_t b_row, b_matrix;
     struct fp8r_sm90_divisor by_split, by_units, by_depth; /* skinny; units of a warp */
     int32_t receive_offset, scales_offset;
+    int32_t tokens_offset, halves_offset; /* skinny, quantising: codes of a; its rows */
+    const void *halves; /* likewise: a, bf16 or fp16, rows and matrices so many elements apart; and m */
+    int64_t halves_row, halves_batch;
+    struct fp8r_sm90_divisor by_rows;
     const float *scale_a, *scale_b; /* NULL: 1 */
     const void *bias;               /* NULL: none */
     void *out;
@@ -82,7 +86,7 @@ struct fp8r_sm90_args {
     int32_t b_groups;         /* wide, interleaved: groups of rows from one matrix of b to the next */
     int32_t step;             /* wide: cluster tiles that are made at the same time */
     int32_t weight_bytes;     /* skinny: of one block of K of the weights, in shared memory */
-    int32_t k;                /* packed */
+    int32_t k;                /* packed; skinny, quantising */
     struct fp8r_sm90_matrix packed_a, packed_b; /* packed, which has no maps */
 };
 

@@ -147,6 +147,8 @@ void fp8r_sm90_fix_args(const struct fp8r_sm90_plan *plan, const struct fp8r_sm9
     args->step_x = shape->depth > 1 ? 0 : FP8R_SM90_BLOCK_K;
     args->step_z = shape->depth > 1 ? 1 : 0;
     args->weight_bytes = shape->weight_bytes;
+    args->tokens_offset = shape->tokens_offset;
+    args->halves_offset = shape->halves_offset;
     args->receive_offset = shape->receive_offset;
     args->scales_offset = shape->scales_offset;
     args->barriers_offset = shape->barriers_offset;

@@ -11,6 +11,7 @@ extern "C" {
 
 const void *fp8r_sm90_skinny_fast(int tokens, bool e5m2);
 const void *fp8r_sm90_skinny_precise(int tokens, bool e5m2);
+const void *fp8r_sm90_skinny_halves(bool bf16); /* which quantise a themselves */
 const void *fp8r_sm90_wide_fast(int groups, int tiles, int columns, bool e5m2);
 const void *fp8r_sm90_wide_alternating(int tiles, int columns);
 const void *fp8r_sm90_wide_swapped(int groups, int tokens);

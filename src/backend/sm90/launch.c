@@ -140,6 +140,11 @@ static fp8r_status start(const struct fp8r_sm90_plan *plan, const struct fp8r_sm
     return fp8r_fail(FP8R_ERROR_DEVICE, "cuLaunchKernelEx answered %d for sm90:%s", (int)result, plan->config->name);
 }
 
+static fp8r_status refused(const struct fp8r_sm90_plan *plan)
+{
+    return fp8r_fail(FP8R_ERROR_DEVICE, "cuTensorMapEncodeTiled refused an operand of sm90:%s", plan->config->name);
+}
+
 fp8r_status fp8r_sm90_launch(const struct fp8r_sm90_plan *plan, const fp8r_problem *problem,
                              const fp8r_pointers *pointers, void *workspace, void *stream)
 {
@@ -154,11 +159,36 @@ fp8r_status fp8r_sm90_launch(const struct fp8r_sm90_plan *plan, const fp8r_probl
                          "sm90:%s: b's batch stride must be the prepared one or another multiple of %d rows",
                          plan->config->name, FP8R_SM90_WIDE_GROUP(plan->config->columns));
     fill_rows(plan, shape, problem, &args);
-    if (!fp8r_sm90_fill_maps(plan, shape, problem, pointers, workspace, &args))
-        return fp8r_fail(FP8R_ERROR_DEVICE, "cuTensorMapEncodeTiled refused an operand of sm90:%s",
-                         plan->config->name);
+    if (!fp8r_sm90_fill_maps(plan, shape, problem, pointers, workspace, &args)) return refused(plan);
     fill_places(problem, pointers, &args);
     if (plan->config->packed || plan->config->shifted) fill_matrices(problem, pointers, &args);
     FP8R_TRY(fp8r_sm90_copy(plan, problem, pointers, workspace, stream));
+    return start(plan, shape, problem, grid_of(plan, shape, problem, &args), &args, stream);
+}
+
+bool fp8r_sm90_takes_halves(const struct fp8r_sm90_plan *plan, const fp8r_problem *problem, const fp8r_operand *a,
+                            const void *data)
+{
+    const int vector = FP8R_SM90_HALVES_VECTOR, warps = plan->fixed_halves.by_consumers.d;
+    if (!plan->halves.kernel || problem->m > plan->halves.halves_rows || problem->m > warps) return false;
+    return problem->m * problem->k <= (int64_t)FP8R_SM90_HALVES_WARP * warps && a->col_stride == 1 &&
+           a->row_stride % vector == 0 && a->batch_stride % vector == 0 && (uintptr_t)data % 16 == 0;
+}
+
+fp8r_status fp8r_sm90_launch_halves(const struct fp8r_sm90_plan *plan, const fp8r_problem *problem,
+                                    const fp8r_operand *a, const fp8r_pointers *pointers, void *stream)
+{
+    const struct fp8r_sm90_shape *shape = &plan->halves;
+    struct fp8r_sm90_args args = plan->fixed_halves;
+    if (problem->b.batch_stride != plan->problem.b.batch_stride) fp8r_sm90_fix_weights(plan, shape, problem, &args);
+    fill_rows(plan, shape, problem, &args);
+    args.load_bytes = shape->depth * shape->rows * FP8R_SM90_BLOCK_K; /* of weights alone */
+    args.by_rows = fp8r_sm90_divisor_of(problem->m);
+    if (!fp8r_sm90_fill_map_b(plan, shape, problem, pointers, &args)) return refused(plan);
+    fill_places(problem, pointers, &args);
+    args.scale_a = NULL;
+    args.halves = pointers->a;
+    args.halves_row = a->row_stride;
+    args.halves_batch = a->batch_stride;
     return start(plan, shape, problem, grid_of(plan, shape, problem, &args), &args, stream);
 }

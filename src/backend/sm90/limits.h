@@ -13,11 +13,12 @@
 #define FP8R_SM90_SEGMENTS_MAX 8
 
 /* Numbers of named barriers: the stages' full barriers are ready; the empty ones are, too; of all that
- * multiply; whose turn it is, one each for the warpgroups. */
+ * multiply; whose turn it is, one each for the warpgroups; skinny: tokens are quantised. */
 #define FP8R_SM90_READY_BARRIER     1
 #define FP8R_SM90_EMPTY_BARRIER     2
 #define FP8R_SM90_CONSUMERS_BARRIER 3
 #define FP8R_SM90_TURN_BARRIER      4
+#define FP8R_SM90_TOKENS_BARRIER    6
 
 /* ---- Skinny
  * ------------------------------------------------------------------------------------------------------ */
@@ -48,6 +49,14 @@
 
 /* Consumers, one warp that loads weights, one that loads tokens. */
 #define FP8R_SM90_SKINNY_THREADS(groups) ((groups)*128 + 64)
+
+/* Most tokens that a block quantises itself, of the narrowest kernels. */
+#define FP8R_SM90_SKINNY_HALVES_TOKENS 8
+
+/* Their elements that a thread takes at once; most of them a warp: every block does that work for itself, and with more
+ * the quantiser in front, which does it once, is faster (docs/worklog.md, sm90 27). */
+#define FP8R_SM90_HALVES_VECTOR 8
+#define FP8R_SM90_HALVES_WARP   3584
 
 /* Widths of the tokens' side; the promoting kernels end where both sets of accumulators no longer fit. */
 #define FP8R_SM90_SKINNY_FAST(X)    X(8) X(16) X(24) X(32) X(48) X(64) X(72) X(96) X(128) X(136) X(192) X(256)

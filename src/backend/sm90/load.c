@@ -32,7 +32,7 @@ static cudaError_t load_all(bool e5m2)
         FP8R_SM90_SKINNY_FAST(SKINNY_FAST) FP8R_SM90_SKINNY_PRECISE(SKINNY_PRECISE)
             FP8R_SM90_WIDE_FAST(WIDE_FAST) FP8R_SM90_WIDE_PRECISE(WIDE_PRECISE)
                 FP8R_SM90_PACKED_FAST(PACKED_FAST) FP8R_SM90_PACKED_PRECISE(PACKED_PRECISE) FP8R_SM90_SHIFTED(SHIFTED)
-                    fp8r_sm90_shifted_copy()};
+                    fp8r_sm90_shifted_copy(), fp8r_sm90_skinny_halves(e5m2)};
     cudaError_t error = cudaSuccess;
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels && error == cudaSuccess; ++i)
         error = load(kernels[i]);

@@ -32,7 +32,8 @@ struct pipeline {
     int stages, stage_bytes;
     int depth, p_block_bytes, q_block_bytes;
     uint32_t peers; /* mask of the cluster's blocks whose loads reach this block's stages; 0: its own only */
-    bool by_stores; /* threads fill the stages, not the copy engine; a constant of the kernel */
+    bool by_stores; /* threads fill the stages, not the copy engine; a constant of the kernel, as is the next */
+    bool q_apart;   /* operand q lies beside the stages, all blocks of K of a consumer in a row */
 };
 
 /* From a stage's full barrier to its empty one. */
@@ -170,7 +171,8 @@ FP8R_DEVICE void accumulate_stages(float (&sums)[1][N / 2], const struct pipelin
     const uint32_t q_first = wgmma_descriptor_low(pipe->tiles + q_offset);
     int left = -1; /* a stage that the products in flight may still read */
     for (int done = 0; done < stride->blocks; done += pipe->depth) {
-        uint32_t p = p_first + ring->stage * stage_step, q = q_first + ring->stage * stage_step;
+        uint32_t p = p_first + ring->stage * stage_step,
+                 q = q_first + (pipe->q_apart ? done * q_step : ring->stage * stage_step);
         stage_wait(pipe, ring);
 #pragma unroll 1
         for (int block = 0; block < pipe->depth; ++block, p += p_step, q += q_step) {

@@ -102,6 +102,14 @@ static struct fp8r_sm90_map_form b_form(const struct fp8r_sm90_config *config, c
     return plain_form(&b, shape->rows_b);
 }
 
+bool fp8r_sm90_fill_map_b(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_shape *shape,
+                          const fp8r_problem *problem, const fp8r_pointers *pointers, struct fp8r_sm90_args *args)
+{
+    const struct fp8r_sm90_map_form b =
+        b_form(plan->config, shape, problem, pointers->b, (args->flags & FP8R_SM90_INTERLEAVED) != 0);
+    return fp8r_sm90_map_get(plan->encode, &b, &args->map_b);
+}
+
 bool fp8r_sm90_fill_maps(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_shape *shape,
                          const fp8r_problem *problem, const fp8r_pointers *pointers, const void *workspace,
                          struct fp8r_sm90_args *args)
@@ -111,7 +119,6 @@ bool fp8r_sm90_fill_maps(const struct fp8r_sm90_plan *plan, const struct fp8r_sm
     const struct fp8r_sm90_map_form a = plan->config->family == FP8R_SM90_SKINNY
                                             ? deep_form(&rows, args->rows_a, shape->depth)
                                             : form_of(&rows, args->rows_a);
-    const struct fp8r_sm90_map_form b =
-        b_form(plan->config, shape, problem, pointers->b, (args->flags & FP8R_SM90_INTERLEAVED) != 0);
-    return fp8r_sm90_map_get(plan->encode, &a, &args->map_a) && fp8r_sm90_map_get(plan->encode, &b, &args->map_b);
+    return fp8r_sm90_map_get(plan->encode, &a, &args->map_a) &&
+           fp8r_sm90_fill_map_b(plan, shape, problem, pointers, args);
 }

@@ -10,4 +10,8 @@ bool fp8r_sm90_fill_maps(const struct fp8r_sm90_plan *plan, const struct fp8r_sm
                          const fp8r_problem *problem, const fp8r_pointers *pointers, const void *workspace,
                          struct fp8r_sm90_args *args);
 
+/* That of b alone. */
+bool fp8r_sm90_fill_map_b(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_shape *shape,
+                          const fp8r_problem *problem, const fp8r_pointers *pointers, struct fp8r_sm90_args *args);
+
 #endif

@@ -108,6 +108,20 @@ static fp8r_status find_functions(struct fp8r_sm90_plan *plan)
     return FP8R_OK;
 }
 
+void fp8r_sm90_prepare_halves(const fp8r_device_facts *device, const fp8r_operand *a, struct fp8r_sm90_plan *plan)
+{
+    struct fp8r_sm90_shape *shape = &plan->halves;
+    const struct fp8r_sm90_config *config = plan->config;
+    if (config->family != FP8R_SM90_SKINNY || fp8r_sm90_promotes(config, &plan->problem) ||
+        plan->problem.k % FP8R_SM90_HALVES_VECTOR != 0)
+        return;
+    if (!fp8r_sm90_shape_halves(device, config, &plan->problem, a->dtype == FP8R_DTYPE_BF16, shape) ||
+        find_function(shape->kernel, &shape->function) != FP8R_OK)
+        shape->kernel = NULL;
+    else
+        fp8r_sm90_fix_args(plan, shape, &plan->fixed_halves);
+}
+
 fp8r_status fp8r_sm90_prepare(const fp8r_device_facts *device, const fp8r_problem *problem, int config,
                               struct fp8r_sm90_plan *plan)
 {

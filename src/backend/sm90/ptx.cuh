@@ -233,6 +233,15 @@ FP8R_DEVICE void prefetch_line(const void *address)
     asm volatile("prefetch.global.L2 [%0];" ::"l"(address) : "memory");
 }
 
+/* Loads bytes that lie together; both addresses and the number are multiples of 16. */
+FP8R_DEVICE void bulk_load(uint32_t to, const void *from, uint32_t bytes, uint32_t barrier)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                     to),
+                 "l"(from), "r"(bytes), "r"(barrier)
+                 : "memory");
+}
+
 FP8R_DEVICE void tma_prefetch_map(const CUtensorMap *map)
 {
     asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");

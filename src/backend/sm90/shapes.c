@@ -19,6 +19,7 @@ enum {
     SKINNY_LONG_BLOCKS = 192,
     SKINNY_FEW_TOKENS = 32,
     SKINNY_RECEIVE_APART_MAX = 16384,
+    RING_WORTH_BYTES = 122880,
     WIDE_STAGES_WORTH = 4
 };
 
@@ -84,10 +85,24 @@ static int skinny_depth(const struct fp8r_sm90_config *config, int64_t k, int bl
     return 1;
 }
 
+/* Bytes of codes that a block makes of all tokens, for the longest of the cluster's parts of K. */
+static int64_t skinny_codes_bytes(const struct fp8r_sm90_config *config, int64_t k, int tokens)
+{
+    const int64_t blocks = divide_up(k, FP8R_SM90_BLOCK_K), segments = config->split * config->inner;
+    int64_t most = 0;
+    for (int64_t i = 0; i < config->split; ++i) {
+        const int64_t own = blocks * (i + 1) * config->inner / segments - blocks * i * config->inner / segments;
+        most = own > most ? own : most;
+    }
+    return most * tokens * FP8R_SM90_BLOCK_K;
+}
+
 /* Places everything for `rows` rows a block; false where fewer than the stages worth having fit. */
-static bool skinny_layout(const struct fp8r_sm90_config *config, int64_t k, int tokens, int rows,
+static bool skinny_layout(const struct fp8r_sm90_config *config, int64_t k, int tokens, int rows, int halves,
                           struct fp8r_sm90_shape *shape)
 {
+    const int codes = halves ? at_most(skinny_codes_bytes(config, k, tokens), SHARED_SM_BYTES) : 0;
+    const int whole_rows = at_most(2 * k * halves, SHARED_SM_BYTES);
     const int groups = (rows + 63) / 64;
     const int units = (rows + 15) / 16 * (tokens / 8), segments = config->split * config->inner;
     const int receive =
@@ -95,12 +110,12 @@ static bool skinny_layout(const struct fp8r_sm90_config *config, int64_t k, int 
     const int scales = (2 * SKINNY_ROWS_MAX + tokens) * (int)sizeof(float);
     /* Kernels of few tokens send without waiting for those who still read their stages. */
     shape->receive_in_stages = tokens > FP8R_SM90_SKINNY_COUNTED_TOKENS && receive > SKINNY_RECEIVE_APART_MAX;
-    const int fixed = (shape->receive_in_stages ? 0 : receive) + scales + BARRIERS_BYTES;
+    const int fixed = codes + whole_rows + (shape->receive_in_stages ? 0 : receive) + scales + BARRIERS_BYTES;
     const int room_bytes = SHARED_SM_BYTES / config->room - SHARED_SYSTEM_BYTES - ALIGN_BYTES - fixed;
     shape->rows = shape->rows_b = rows;
     shape->threads = FP8R_SM90_SKINNY_THREADS(groups * config->inner);
     shape->weight_bytes = (int)round_up(rows * FP8R_SM90_BLOCK_K, 1024);
-    const int block_bytes = shape->weight_bytes + tokens * FP8R_SM90_BLOCK_K;
+    const int block_bytes = shape->weight_bytes + (halves ? 0 : tokens * FP8R_SM90_BLOCK_K);
     shape->depth = skinny_depth(config, k, block_bytes, rows, room_bytes);
     shape->stage_bytes = shape->depth * block_bytes;
     const int64_t blocks = divide_up(divide_up(k, FP8R_SM90_BLOCK_K), segments); /* of the longest segment */
@@ -109,7 +124,10 @@ static bool skinny_layout(const struct fp8r_sm90_config *config, int64_t k, int 
     if (room_bytes < 0) return false;
     shape->stages = at_most(room_bytes / shape->stage_bytes / config->inner * config->inner, wanted);
     if (shape->stages == 0 || shape->stages < at_most(wanted, skinny_stages_worth(config))) return false;
-    int end = shape->stages * shape->stage_bytes;
+    shape->tokens_offset = shape->stages * shape->stage_bytes;
+    shape->halves_offset = shape->tokens_offset + codes;
+    shape->halves_rows = halves;
+    int end = shape->halves_offset + whole_rows;
     shape->receive_offset = shape->receive_in_stages ? 0 : end;
     if (!shape->receive_in_stages)
         end += receive;
@@ -134,7 +152,7 @@ int fp8r_sm90_skinny_widest(const struct fp8r_sm90_config *config, const fp8r_pr
         struct fp8r_sm90_shape shape;
         if (!skinny_kernel(tokens, promote, e5m2)) continue;
         if (skinny_rows_max(config, tokens, promote) < SKINNY_ROWS_MIN ||
-            !skinny_layout(config, problem->k, tokens, SKINNY_ROWS_MIN, &shape))
+            !skinny_layout(config, problem->k, tokens, SKINNY_ROWS_MIN, 0, &shape))
             break;
         widest = tokens;
     }
@@ -155,8 +173,9 @@ static int64_t skinny_rows(const struct fp8r_sm90_config *config, const fp8r_pro
     return rows < SKINNY_ROWS_MIN ? SKINNY_ROWS_MIN : rows;
 }
 
-int fp8r_sm90_cut_skinny(const struct fp8r_sm90_config *config, const fp8r_problem *problem, int tokens,
-                         int clusters, struct fp8r_sm90_shape *shape)
+/* As fp8r_sm90_cut_skinny, with room for so many rows that the block quantises itself; 0: it does not. */
+static int cut_skinny(const struct fp8r_sm90_config *config, const fp8r_problem *problem, int tokens, int clusters,
+                      int halves, struct fp8r_sm90_shape *shape)
 {
     const bool promote = fp8r_sm90_promotes(config, problem);
     const int64_t widest = skinny_rows_max(config, tokens, promote);
@@ -166,24 +185,29 @@ int fp8r_sm90_cut_skinny(const struct fp8r_sm90_config *config, const fp8r_probl
         const bool smallest =
             rows == SKINNY_ROWS_MIN || (int64_t)clusters * waves >= problem->n * problem->batch;
         if (rows > widest && smallest) rows = widest;
-        if (rows <= widest && skinny_layout(config, problem->k, tokens, (int)rows, shape)) return waves;
+        if (rows <= widest && skinny_layout(config, problem->k, tokens, (int)rows, halves, shape))
+            return waves;
         if (smallest) return 0;
     }
 }
 
-bool fp8r_sm90_shape_skinny(const fp8r_device_facts *device, const struct fp8r_sm90_config *config,
-                            const fp8r_problem *problem, int tokens, struct fp8r_sm90_shape *shape)
+int fp8r_sm90_cut_skinny(const struct fp8r_sm90_config *config, const fp8r_problem *problem, int tokens,
+                         int clusters, struct fp8r_sm90_shape *shape)
 {
-    const bool promote = fp8r_sm90_promotes(config, problem);
+    return cut_skinny(config, problem, tokens, clusters, 0, shape);
+}
+
+/* The shape of a kernel, for as many clusters as the device holds of it. */
+static bool shape_skinny(const fp8r_device_facts *device, const struct fp8r_sm90_config *config,
+                         const fp8r_problem *problem, const void *kernel, int tokens, int halves,
+                         struct fp8r_sm90_shape *shape)
+{
     int clusters = device->sm_count * config->cut / config->split;
-    *shape = (struct fp8r_sm90_shape){.kernel =
-                                          skinny_kernel(tokens, promote, problem->a.dtype == FP8R_DTYPE_E5M2),
-                                      .m_max = tokens,
-                                      .rows_a = tokens,
-                                      .cluster = config->split};
+    *shape = (struct fp8r_sm90_shape){
+        .kernel = kernel, .m_max = tokens, .rows_a = tokens, .cluster = config->split};
     if (!shape->kernel) return false;
     for (;;) {
-        if (!fp8r_sm90_cut_skinny(config, problem, tokens, clusters, shape)) return false;
+        if (!cut_skinny(config, problem, tokens, clusters, halves, shape)) return false;
         const int resident =
             fp8r_sm90_clusters_resident(shape->kernel, shape->threads, shape->shared_bytes, config->split);
         if (resident == 0) return false;
@@ -194,6 +218,33 @@ bool fp8r_sm90_shape_skinny(const fp8r_device_facts *device, const struct fp8r_s
     shape->tile_m = tokens;
     shape->tile_n = shape->rows;
     return true;
+}
+
+bool fp8r_sm90_shape_skinny(const fp8r_device_facts *device, const struct fp8r_sm90_config *config,
+                            const fp8r_problem *problem, int tokens, struct fp8r_sm90_shape *shape)
+{
+    const bool promote = fp8r_sm90_promotes(config, problem);
+    return shape_skinny(device, config, problem,
+                        skinny_kernel(tokens, promote, problem->a.dtype == FP8R_DTYPE_E5M2), tokens, 0, shape);
+}
+
+/* Of a block, all of K. */
+static int64_t skinny_weights_bytes(const struct fp8r_sm90_config *config, int64_t k,
+                                    const struct fp8r_sm90_shape *shape)
+{
+    return divide_up(divide_up(k, FP8R_SM90_BLOCK_K), config->split) * shape->weight_bytes;
+}
+
+/* As many rows as leave a ring worth having. */
+bool fp8r_sm90_shape_halves(const fp8r_device_facts *device, const struct fp8r_sm90_config *config,
+                            const fp8r_problem *problem, bool bf16, struct fp8r_sm90_shape *shape)
+{
+    const void *const kernel = fp8r_sm90_skinny_halves(bf16);
+    for (int rows = FP8R_SM90_SKINNY_HALVES_TOKENS; rows > 0; rows /= 2)
+        if (shape_skinny(device, config, problem, kernel, FP8R_SM90_SKINNY_HALVES_TOKENS, rows, shape) &&
+            shape->stages * shape->stage_bytes >= at_most(skinny_weights_bytes(config, problem->k, shape), RING_WORTH_BYTES / config->room))
+            return true;
+    return false;
 }
 
 bool fp8r_sm90_shape_wide(const fp8r_device_facts *device, const struct fp8r_sm90_config *config,

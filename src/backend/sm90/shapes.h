@@ -41,6 +41,9 @@ int fp8r_sm90_clusters_resident(const void *kernel, int threads, int shared_byte
  * not fit. clusters_resident is asked where the shape depends on it. */
 bool fp8r_sm90_shape_skinny(const fp8r_device_facts *device, const struct fp8r_sm90_config *config,
                             const fp8r_problem *problem, int tokens, struct fp8r_sm90_shape *shape);
+/* The same for the few tokens of bf16 or fp16 that a block quantises itself. */
+bool fp8r_sm90_shape_halves(const fp8r_device_facts *device, const struct fp8r_sm90_config *config,
+                            const fp8r_problem *problem, bool bf16, struct fp8r_sm90_shape *shape);
 bool fp8r_sm90_shape_wide(const fp8r_device_facts *device, const struct fp8r_sm90_config *config,
                           const fp8r_problem *problem, struct fp8r_sm90_shape *shape);
 

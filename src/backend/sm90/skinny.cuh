@@ -11,6 +11,7 @@
 #include "backend/sm90/epilogue.cuh"
 #include "backend/sm90/mainloop.cuh"
 #include "backend/sm90/skinny_few.cuh"
+#include "backend/sm90/skinny_halves.cuh"
 #include "backend/sm90/skinny_load.cuh"
 
 /* Sends every unit of this warp to the block that adds it up. */
@@ -198,9 +199,25 @@ FP8R_DEVICE void skinny_finish(const struct fp8r_sm90_args *args, const struct s
     }
 }
 
+/* Which type of a, if it is not codes but is quantised by the block. */
+enum skinny_halves { SKINNY_CODES, SKINNY_BF16, SKINNY_FP16 };
+
+/* Quantises the rows, once they have come. Returns their scales, in the place that skinny_finish has for them; the
+ * largest magnitudes lie where it puts those of columns, later. */
+template <int HALVES>
+FP8R_DEVICE const float *skinny_take_halves(const struct fp8r_sm90_args *args, const struct skinny_place *place,
+                                            int warp, uint8_t *memory, uint32_t received)
+{
+    float *const maxima = (float *)(memory + args->scales_offset), *const row_scales = maxima + 2 * 256;
+    barrier_wait(halves_barrier(received), 0);
+    skinny_quantise<HALVES == SKINNY_BF16>(args, place, warp, memory + args->halves_offset,
+                                           memory + args->tokens_offset, maxima, row_scales);
+    return row_scales;
+}
+
 /* A multiplying warp: rows of b need not fill the 64 of a warpgroup; it multiplies what lies behind them,
  * too, and those results are never stored. */
-template <int TOKENS, bool PROMOTE, int TYPES>
+template <int TOKENS, bool PROMOTE, int TYPES, int HALVES>
 FP8R_DEVICE void skinny_consume(const struct fp8r_sm90_args *args, const struct skinny_place *place,
                                 const struct pipeline *pipe, uint8_t *memory, uint32_t received, int warp)
 {
@@ -223,8 +240,15 @@ FP8R_DEVICE void skinny_consume(const struct fp8r_sm90_args *args, const struct 
         scales = skinny_load_scales(args, place);
     }
     if (skinny_few<TOKENS>() && args->split > 1) cluster_wait();
-    const uint32_t p_offset = row_warp / 4 * (64 * FP8R_SM90_BLOCK_K),
-                   q_offset = args->depth * args->weight_bytes;
+    const uint32_t p_offset = row_warp / 4 * (64 * FP8R_SM90_BLOCK_K);
+    uint32_t q_offset = args->depth * args->weight_bytes;
+    if (HALVES) {
+        const float *const row_scales = skinny_take_halves<HALVES>(args, place, warp, memory, received);
+        scales.scale_a = row_scales[threadIdx.x % 8];
+        fours.scale_a[0] = row_scales[2 * (threadIdx.x % 4)];
+        fours.scale_a[1] = row_scales[2 * (threadIdx.x % 4) + 1];
+        q_offset = args->tokens_offset + skinny_codes_of(args, place, inner);
+    }
     float sums[1][TOKENS / 2];
     struct ring ring = {inner, 0, 0, 0};
     if (PROMOTE)
@@ -241,7 +265,7 @@ FP8R_DEVICE void skinny_consume(const struct fp8r_sm90_args *args, const struct 
 }
 
 /* The first 4 * groups * inner warps multiply; then one loads weights, one tokens. */
-template <int TOKENS, bool PROMOTE, int TYPES>
+template <int TOKENS, bool PROMOTE, int TYPES, int HALVES = SKINNY_CODES>
 __global__ void __launch_bounds__(FP8R_SM90_SKINNY_THREADS(FP8R_SM90_SKINNY_GROUPS(TOKENS, PROMOTE)),
                                   FP8R_SM90_SKINNY_RESIDENT(TOKENS, PROMOTE))
     skinny(const __grid_constant__ struct fp8r_sm90_args args)
@@ -260,13 +284,14 @@ __global__ void __launch_bounds__(FP8R_SM90_SKINNY_THREADS(FP8R_SM90_SKINNY_GROU
                                   args.weight_bytes,
                                   args.rows_a * FP8R_SM90_BLOCK_K,
                                   0u,
-                                  false};
+                                  false,
+                                  HALVES != SKINNY_CODES};
     if (warp == consumers)
         skinny_load_weights<TOKENS>(&args, &place, &pipe);
     else if (warp > consumers)
-        skinny_load_tokens<TOKENS>(&args, &place, &pipe, received);
+        skinny_load_tokens<TOKENS, HALVES != SKINNY_CODES>(&args, &place, &pipe, received);
     else
-        skinny_consume<TOKENS, PROMOTE, TYPES>(&args, &place, &pipe, dynamic_memory + (memory - raw),
+        skinny_consume<TOKENS, PROMOTE, TYPES, HALVES>(&args, &place, &pipe, dynamic_memory + (memory - raw),
                                                received, warp);
 }
 

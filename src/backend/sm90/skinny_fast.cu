@@ -16,3 +16,10 @@ const void *fp8r_sm90_skinny_fast(int tokens, bool e5m2)
         return NULL;
     }
 }
+
+const void *fp8r_sm90_skinny_halves(bool bf16)
+{
+    constexpr int tokens = FP8R_SM90_SKINNY_HALVES_TOKENS;
+    return bf16 ? (const void *)skinny<tokens, false, FP8R_WGMMA_E4M3_E4M3, SKINNY_BF16>
+                : (const void *)skinny<tokens, false, FP8R_WGMMA_E4M3_E4M3, SKINNY_FP16>;
+}

@@ -3,6 +3,7 @@
 #ifndef FP8R_SM90_SKINNY_LOAD_CUH
 #define FP8R_SM90_SKINNY_LOAD_CUH
 
+#include "backend/sm90/skinny_halves.cuh"
 #include "backend/sm90/skinny_place.cuh"
 
 /* One thread each keeps the stages full of weights and of tokens: a stage is `depth` blocks of one segment,
@@ -70,18 +71,19 @@ FP8R_DEVICE void skinny_load_weights(const struct fp8r_sm90_args *args, const st
     if (args->split > 1) cluster_wait();
 }
 
-/* The warp that loads tokens initialises the other barriers. */
-template <int TOKENS>
+/* The warp that loads tokens, unless others QUANTISE them, initialises the other barriers. */
+template <int TOKENS, bool QUANTISE>
 FP8R_DEVICE void skinny_load_tokens(const struct fp8r_sm90_args *args, const struct skinny_place *place,
                                     const struct pipeline *pipe, uint32_t received)
 {
     const int consumers = args->by_consumers.d;
     if (elected()) {
         tma_prefetch_map(&args->map_b);
-        tma_prefetch_map(&args->map_a);
+        if (!QUANTISE) tma_prefetch_map(&args->map_a);
         for (int stage = 0; stage < args->stages; ++stage)
             barrier_init(pipe->empty + 8 * stage, args->row_warps);
         barrier_init(received, skinny_few<TOKENS>() ? 1 : consumers * args->split);
+        if (QUANTISE) barrier_init(halves_barrier(received), 1);
         barrier_init_fence();
         if (args->split > 1 && skinny_few<TOKENS>())
             barrier_expect(received,
@@ -91,6 +93,14 @@ FP8R_DEVICE void skinny_load_tokens(const struct fp8r_sm90_args *args, const str
     named_barrier_arrive(FP8R_SM90_EMPTY_BARRIER, 64);
     named_barrier_sync(FP8R_SM90_READY_BARRIER, consumers * 32 + 64);
     if (args->split > 1) cluster_arrive_relaxed(); /* this block's barriers are ready */
+    if (QUANTISE) {
+        grid_wait();
+        if (elected()) halves_fetch(args, place, pipe->tiles + args->halves_offset, halves_barrier(received));
+        named_barrier_sync(FP8R_SM90_TOKENS_BARRIER, consumers * 32 + 32);
+        if (elected()) grid_release();
+        if (args->split > 1) cluster_wait();
+        return;
+    }
     grid_wait();
     if (elected()) {
         skinny_produce<false, TOKENS>(args, place, pipe, 0, place->first_rounds);

@@ -8,6 +8,7 @@
 #include "backend/sm90/load.h"
 #include "backend/sm90/shapes.h"
 #include "base/status.h"
+#include "problem/quantising.h"
 
 static const char *const config_names[] = {
 #define SKINNY(segments, blocks, cut, room)                         "skinny_k" #segments "_b" #blocks "_c" #cut #room
@@ -151,7 +152,26 @@ static fp8r_status run(void *user, const fp8r_services *services, const void *st
     return fp8r_sm90_launch(state, problem, pointers, memory, stream);
 }
 
+static void prepare_halves(void *state, const fp8r_device_facts *device, const fp8r_operand *a)
+{
+    fp8r_sm90_prepare_halves(device, a, state);
+}
+
+static bool takes_halves(const void *state, const fp8r_problem *problem, const fp8r_operand *a, const void *data)
+{
+    return fp8r_sm90_takes_halves(state, problem, a, data);
+}
+
+static fp8r_status run_halves(const void *state, const fp8r_problem *problem, const fp8r_operand *a,
+                              const fp8r_pointers *pointers, void *stream)
+{
+    return fp8r_sm90_launch_halves(state, problem, a, pointers, stream);
+}
+
+static struct fp8r_quantising quantising = {prepare_halves, takes_halves, run_halves};
+
 const fp8r_backend fp8r_backend_sm90 = {
+    .user = &quantising,
     .configs = config_names,
     .probe = probe,
     .supports = supports,

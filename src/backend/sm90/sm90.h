@@ -68,6 +68,8 @@ struct fp8r_sm90_shape {
     int32_t threads, shared_bytes, cluster, clusters_resident;
     bool receive_in_stages; /* skinny: partial sums take the place of the stages, after one more barrier */
     int32_t stages, stage_bytes, receive_offset, scales_offset, barriers_offset;
+    int32_t tokens_offset, halves_offset; /* skinny, quantising: codes, behind the stages; rows */
+    int32_t halves_rows;                  /* that there is room for; 0: none are quantised */
     int32_t tile_m, tile_n; /* rows and columns of out that one cluster makes */
     int32_t raster, segments;
 };
@@ -85,6 +87,8 @@ struct fp8r_sm90_plan {
     void *encode, *start;                                /* the driver's: tensor maps, launches */
     int sm_count;
     void *copy;                                          /* the driver's name of the kernel that copies rows of a */
+    struct fp8r_sm90_shape halves;                       /* of few tokens quantised by the product; kernel NULL: none */
+    struct fp8r_sm90_args fixed_halves;
     struct fp8r_sm90_args fixed[FP8R_SM90_SHAPES_MAX];   /* each shape's arguments, but for rows and addresses; last, as
                                                             only shape_count of them need to be there */
 };
@@ -99,6 +103,18 @@ struct fp8r_sm90_plan *fp8r_sm90_plan_shorten(struct fp8r_sm90_plan *plan);
 /* Needs the device to be current. Errors: UNSUPPORTED, DEVICE. */
 fp8r_status fp8r_sm90_prepare(const fp8r_device_facts *device, const fp8r_problem *problem, int config,
                               struct fp8r_sm90_plan *plan);
+
+/* Makes the plan ready for few rows of `a` in bf16 or fp16, too, which its kernel quantises itself, where there is such a
+ * kernel and it fits. The plan's problem has them quantised. Needs the device to be current. */
+void fp8r_sm90_prepare_halves(const fp8r_device_facts *device, const fp8r_operand *a, struct fp8r_sm90_plan *plan);
+
+/* Does launch_halves take them? problem: as for launch; a, data: bf16 or fp16, as prepared, and their address. */
+bool fp8r_sm90_takes_halves(const struct fp8r_sm90_plan *plan, const fp8r_problem *problem, const fp8r_operand *a,
+                            const void *data);
+
+/* As launch, of pointers->a in place of quantised rows and their scales; without workspace. Errors: DEVICE. */
+fp8r_status fp8r_sm90_launch_halves(const struct fp8r_sm90_plan *plan, const fp8r_problem *problem,
+                                    const fp8r_operand *a, const fp8r_pointers *pointers, void *stream);
 
 /* Bytes that a launch needs beside its operands; 0: none. */
 size_t fp8r_sm90_workspace(const fp8r_problem *problem, int config);
