@@ -44,8 +44,9 @@ static int64_t horizon(void *user, const fp8r_device_facts *device, const fp8r_p
 
 static size_t workspace(void *user, const fp8r_device_facts *device, const fp8r_problem *problem, int config)
 {
-    (void)device, (void)problem, (void)config;
-    return ((const struct fake *)user)->workspace_bytes;
+    const struct fake *fake = user;
+    (void)device, (void)config;
+    return problem->m > fake->workspace_above ? fake->workspace_bytes : 0;
 }
 
 static fp8r_status prepare(void *user, const fp8r_services *services, const fp8r_device_facts *device,
@@ -65,10 +66,11 @@ static fp8r_status run(void *user, const fp8r_services *services, const void *st
                        int config, const fp8r_pointers *pointers, void *space, size_t space_bytes, void *stream)
 {
     struct fake *fake = user;
-    (void)services, (void)state, (void)config, (void)space, (void)space_bytes, (void)stream;
+    (void)services, (void)state, (void)config, (void)stream;
     for (int64_t row = 0; row < problem->m && problem->out.dtype == FP8R_DTYPE_FP32; row++)
         for (int64_t col = 0; col < problem->n; col++)
             ((float *)pointers->out)[row * problem->out.row_stride + col * problem->out.col_stride] = fake->mark;
+    atomic_store(&fake->given_bytes, space ? space_bytes : 0);
     atomic_fetch_add(&fake->runs, 1);
     return (fp8r_status)fake->run_answers;
 }

@@ -16,6 +16,8 @@ struct fake {
     const char *classes[2];      /* numerics class of "one" and "two"; NULL = none */
     double expected_us;          /* what its model says; 0 = it has none */
     size_t workspace_bytes;
+    int64_t workspace_above; /* so few rows need none */
+    _Atomic size_t given_bytes; /* of workspace, to the last run */
     int run_answers; /* what a run returns */
     float mark;
     _Atomic long prepared, destroyed, failed, runs;

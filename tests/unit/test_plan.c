@@ -471,6 +471,31 @@ static void runs_refuse_what_was_not_planned(void **state)
     fp8r_context_destroy(context);
 }
 
+/* A routed call lends what its own rows need, whatever its segment's last one does, or the segment beside it. */
+static void calls_lend_what_their_rows_need(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t high, low;
+    } calls[] = {{"4x16x32:fp32", 0, 77}, {"5x16x32:fp32", 1000, 77}, {"9x16x32:fp32", 77, 0},
+                 {"8x16x32:fp32", 1000, 77}, {"1x16x32:fp32", 0, 77}};
+    struct sample sample;
+    (void)state;
+    high.m_max = 8;
+    high.workspace_bytes = 1000;
+    high.workspace_above = 4;
+    fp8r_context *context = create(NULL, 0);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        assert_true(sample_init(&sample, calls[i].text, SAMPLE_EXACT, 1));
+        high.given_bytes = low.given_bytes = 77;
+        assert_int_equal(fp8r_scaled_mm(context, &sample.matmul, NULL), FP8R_OK);
+        assert_int_equal(high.given_bytes, calls[i].high);
+        assert_int_equal(low.given_bytes, calls[i].low);
+        sample_fini(&sample);
+    }
+    fp8r_context_destroy(context);
+}
+
 /* However many rows are planned, a decision is asked for a segment, not a row. */
 static void huge_plans_have_few_segments(void **state)
 {
@@ -551,6 +576,7 @@ int main(void)
         PLAN_TEST(nothing_left_is_unsupported),
         PLAN_TEST(several_without_a_route_are_ambiguous),
         PLAN_TEST(runs_refuse_what_was_not_planned),
+        PLAN_TEST(calls_lend_what_their_rows_need),
         PLAN_TEST(answers_outside_the_list_are_device_errors),
         PLAN_TEST(huge_plans_have_few_segments),
         PLAN_TEST(equal_contexts_have_equal_ids),
