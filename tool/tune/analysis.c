@@ -8,49 +8,18 @@
 #include <string.h>
 
 #include "measure/statistics.h"
+#include "tune/comparison.h"
 #include "tune/named.h"
 
 static const double interval_coverage = 0.95;
 
-/* A quick tune takes few samples and does not look twice: one interval of this coverage a comparison. */
-static const double quick_coverage = 0.99;
-
-/* The same of a point that nobody confirmed on a GPU: from the least to the largest ratio of the seven rounds there. */
+/* Of the interval of a point that nobody confirmed on a GPU: from the least to the largest ratio of the seven rounds there. */
 static const double unconfirmed_coverage = 0.98;
 
 const char *analysis_verdict_name(enum analysis_verdict verdict)
 {
     static const char *const names[] = {"clear", "tie", "noisy"};
     return names[verdict];
-}
-
-/* Room for the largest number of samples of any candidate, reused from case to case. */
-struct scratch {
-    double *a, *b, *ratios;
-    struct fp8r_pair *pairs;
-    size_t capacity;
-};
-
-static void scratch_fini(struct scratch *scratch)
-{
-    free(scratch->a);
-    free(scratch->b);
-    free(scratch->ratios);
-    free(scratch->pairs);
-}
-
-static bool scratch_init(const struct samples *samples, struct scratch *scratch)
-{
-    *scratch = (struct scratch){.capacity = 1};
-    for (size_t i = 0; i < samples->case_count; i++)
-        for (int j = 0; j < samples->cases[i].count; j++)
-            if (samples->cases[i].candidates[j].count > scratch->capacity)
-                scratch->capacity = samples->cases[i].candidates[j].count;
-    scratch->a = calloc(scratch->capacity, sizeof *scratch->a);
-    scratch->b = calloc(scratch->capacity, sizeof *scratch->b);
-    scratch->ratios = calloc(scratch->capacity, sizeof *scratch->ratios);
-    scratch->pairs = calloc(scratch->capacity, sizeof *scratch->pairs);
-    return scratch->a && scratch->b && scratch->ratios && scratch->pairs;
 }
 
 /* Who was dropped on a GPU, where that is soon, has times of the first rounds alone, when it was cooler. */
@@ -60,7 +29,7 @@ static bool is_whole(const struct sample_case *it, int candidate, bool has_steps
 }
 
 /* Else what counts are those that were taken to confirm. Who was ever wrong has no times. */
-static struct analysis_candidate summarise(const struct sample_candidate *it, bool has_all, struct scratch *scratch)
+static struct analysis_candidate summarise(const struct sample_candidate *it, bool has_all, struct comparison_scratch *scratch)
 {
     size_t count = 0;
     if (fp8r_candidate_is_wrong(it))
@@ -92,82 +61,28 @@ static int fastest_beside(const struct analysis_point *point, int other)
     return best;
 }
 
-/* Pairs of two candidates: base and other, of a confirming phase. */
-static size_t phase_pairs(const struct sample_case *it, int base, int other, int phase, struct scratch *scratch)
-{
-    size_t count = sample_pairs(&it->candidates[base], &it->candidates[other], phase, scratch->a, scratch->b,
-                                scratch->capacity);
-    for (size_t i = 0; i < count; i++)
-        scratch->pairs[i] = (struct fp8r_pair){.base_us = scratch->a[i], .other_us = scratch->b[i]};
-    return count;
-}
-
-/* What confirms: the tuner's own pairs, but not where nothing held still, or a gate's, which are taken in the same way. */
-static size_t confirming_pairs(const struct sample_case *it, int base, int other, struct scratch *scratch)
-{
-    size_t count = it->is_noisy ? 0 : phase_pairs(it, base, other, SAMPLE_CONFIRM, scratch);
-    return count > 0 ? count : phase_pairs(it, base, other, SAMPLE_GATE, scratch);
-}
-
 /* How many candidates were held against the base: they share the error. */
-static int confirmed_count(const struct sample_case *it, int base, struct scratch *scratch)
+static int confirmed_count(const struct sample_case *it, int base, struct comparison_scratch *scratch)
 {
     int confirmed = 0;
     for (int i = 0; i < it->count; i++)
-        confirmed += i != base && confirming_pairs(it, base, i, scratch) > 0;
+        confirmed += i != base && comparison_confirming_pairs(it, base, i, scratch) > 0;
     return confirmed;
-}
-
-/* One comparison by the full protocol. A gate came later, with another process's memory: where its pairs settle the
- * question, they do. */
-static int compare_full(const struct sample_case *it, int base, int other, double margin, int comparisons,
-                        struct scratch *scratch, struct fp8r_paired_result *result, struct fp8r_tool_error *error)
-{
-    struct fp8r_sequential_options options = fp8r_sequential_defaults(FP8R_SEQUENTIAL_TUNE);
-    struct fp8r_sequential sequential;
-    options.margin = margin;
-    options.candidates = comparisons > 0 ? comparisons : 1;
-    int code = fp8r_sequential_init(&sequential, &options, error);
-    if (code != FP8R_EXIT_GOOD)
-        return code;
-    size_t count = phase_pairs(it, base, other, SAMPLE_GATE, scratch);
-    code = fp8r_sequential_decide(&sequential, scratch->pairs, count, result, error);
-    if (code != FP8R_EXIT_GOOD || result->verdict == FP8R_PAIRED_CLEAR || result->verdict == FP8R_PAIRED_TIE)
-        return code;
-    count = confirming_pairs(it, base, other, scratch);
-    return fp8r_sequential_decide(&sequential, scratch->pairs, count, result, error);
-}
-
-/* And by the quick one: the grid's pairs, one interval. */
-static void compare_quick(const struct sample_case *it, int base, int other, double margin, struct scratch *scratch,
-                          struct fp8r_paired_result *result)
-{
-    size_t count = sample_pairs(&it->candidates[base], &it->candidates[other], SAMPLE_GRID, scratch->a, scratch->b,
-                                scratch->capacity);
-    *result = (struct fp8r_paired_result){.verdict = FP8R_PAIRED_TIE, .pairs = (int)count};
-    if (count == 0)
-        return;
-    struct fp8r_ratio ratio = fp8r_paired_ratio(scratch->a, scratch->b, count, quick_coverage, scratch->ratios);
-    result->ratio = ratio.median;
-    result->low = ratio.interval.low;
-    result->high = ratio.interval.high;
-    if (result->low > 1 + margin && ratio.interval.coverage >= quick_coverage)
-        result->verdict = FP8R_PAIRED_CLEAR;
 }
 
 /* How one point is judged. */
 struct judge {
     bool is_quick, has_steps;
     double margin;
-    struct scratch *scratch;
+    struct comparison_scratch *scratch;
 };
 
 static int compare(const struct judge *judge, const struct sample_case *it, int base, int other, int comparisons,
                    struct fp8r_paired_result *result, struct fp8r_tool_error *error)
 {
     if (!judge->is_quick)
-        return compare_full(it, base, other, judge->margin, comparisons, judge->scratch, result, error);
-    compare_quick(it, base, other, judge->margin, judge->scratch, result);
+        return comparison_full(it, base, other, judge->margin, comparisons, judge->scratch, result, error);
+    comparison_quick(it, base, other, judge->margin, judge->scratch, result);
     return FP8R_EXIT_GOOD;
 }
 
@@ -180,7 +95,7 @@ static int challenge(const struct judge *judge, struct analysis_point *point, st
     for (int i = 0; i < it->count; i++) {
         struct fp8r_paired_result result;
         bool tried = judge->is_quick ? i == point->fastest
-                                     : confirming_pairs(it, it->fallback, i, judge->scratch) > 0;
+                                     : comparison_confirming_pairs(it, it->fallback, i, judge->scratch) > 0;
         if (i == it->fallback || !tried || point->candidates[i].count == 0)
             continue;
         int code = compare(judge, it, it->fallback, i, comparisons, &result, error);
@@ -226,7 +141,7 @@ static void adopt_unconfirmed(const struct judge *judge, struct analysis_point *
 {
     const struct sample_case *it = point->it;
     int other = point->fastest;
-    if (other < 0 || other == it->fallback || confirming_pairs(it, it->fallback, other, judge->scratch) > 0)
+    if (other < 0 || other == it->fallback || comparison_confirming_pairs(it, it->fallback, other, judge->scratch) > 0)
         return;
     size_t count = sample_pairs(&it->candidates[it->fallback], &it->candidates[other], SAMPLE_GRID, judge->scratch->a,
                                 judge->scratch->b, judge->scratch->capacity);
@@ -378,10 +293,10 @@ static double machine_margin(const struct samples *samples, int machine)
 
 int analysis_init(const struct samples *samples, int machine, struct analysis *analysis, struct fp8r_tool_error *error)
 {
-    struct scratch scratch;
+    struct comparison_scratch scratch;
     size_t count = 0;
     *analysis = (struct analysis){0};
-    bool ready = scratch_init(samples, &scratch);
+    bool ready = comparison_scratch_init(samples, &scratch);
     struct judge judge = {.is_quick = samples->machines[machine].is_quick,
                           .has_steps = samples->machines[machine].identity.kind == FP8R_DEVICE_CUDA,
                           .margin = machine_margin(samples, machine),
@@ -391,7 +306,7 @@ int analysis_init(const struct samples *samples, int machine, struct analysis *a
     int code = !ready || !cases || !analysis->families ? fp8r_tool_error_memory(error, "the analysis of samples")
                                                        : add_families(&judge, cases, count, analysis, error);
     free(cases);
-    scratch_fini(&scratch);
+    comparison_scratch_fini(&scratch);
     if (code != FP8R_EXIT_GOOD)
         analysis_fini(analysis);
     return code;
