@@ -80,7 +80,7 @@ static void later_gates_count(void **state)
     assert_true(result.low > 1.02 && result.high < 1.06);
     take(1, SAMPLE_GATE, 30, 1.05);
     take(2, SAMPLE_GATE, 60, 1.01);
-    take(3, SAMPLE_GATE, 60, 1.01);
+    take(3, SAMPLE_GATE, 60, 0.99);
     assert_int_equal(judge().verdict, FP8R_PAIRED_TIE);
 }
 
@@ -103,10 +103,27 @@ static void gates_may_contradict_each_other(void **state)
     it.is_noisy = false;
 }
 
+/* Devices of one kind differ: what one gate found faster, and none slower, is taken. */
+static void faster_somewhere_and_slower_nowhere(void **state)
+{
+    (void)state;
+    take(1, SAMPLE_GATE, 30, 1.004);
+    take(2, SAMPLE_GATE, 30, 1.003);
+    take(3, SAMPLE_GATE, 30, 1.0);
+    take(4, SAMPLE_GATE, 30, 1.043);
+    assert_int_equal(judge().verdict, FP8R_PAIRED_CLEAR);
+    take(1, SAMPLE_GATE, 30, 1.004);
+    take(2, SAMPLE_GATE, 30, 0.99);
+    take(3, SAMPLE_GATE, 30, 1.0);
+    take(4, SAMPLE_GATE, 30, 1.043);
+    assert_int_not_equal(judge().verdict, FP8R_PAIRED_CLEAR);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_tuner_decides_alone), cmocka_unit_test(a_gate_behind_it_settles),
                                        cmocka_unit_test(later_gates_count),
-                                       cmocka_unit_test(gates_may_contradict_each_other)};
+                                       cmocka_unit_test(gates_may_contradict_each_other),
+                                       cmocka_unit_test(faster_somewhere_and_slower_nowhere)};
     return cmocka_run_group_tests_name("comparisons", tests, NULL, NULL);
 }

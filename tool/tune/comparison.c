@@ -54,36 +54,59 @@ size_t comparison_confirming_pairs(const struct sample_case *it, int base, int o
     return count > 0 ? count : phase_pairs(it, base, other, SAMPLE_GATE, scratch);
 }
 
-static bool was_gated(const struct sample_candidate *it, int run)
+/* The samples of one run: they lie together. */
+static struct sample_candidate of_run(const struct sample_candidate *it, int run)
 {
-    for (size_t i = 0; i < it->count; i++)
-        if (it->samples[i].phase == SAMPLE_GATE && it->samples[i].run == run)
-            return true;
-    return false;
+    struct sample_candidate part = {.samples = it->samples};
+    size_t first = 0;
+    while (first < it->count && it->samples[first].run != run)
+        first++;
+    part.samples += first;
+    while (first + part.count < it->count && part.samples[part.count].run == run)
+        part.count++;
+    return part;
 }
 
-/* How many gates timed both. */
-static int gates_of(const struct sample_candidate *a, const struct sample_candidate *b)
+/* What gates say, each for itself. */
+struct gates {
+    int count; /* that timed both */
+    bool is_faster, is_slower; /* one found other faster by the margin; one found it slower at all */
+};
+
+static struct gates each_gate(const struct sample_case *it, int base, int other,
+                              const struct fp8r_sequential_options *options, double coverage,
+                              struct comparison_scratch *scratch)
 {
-    int gates = 0, last = -1;
-    for (size_t i = 0; i < a->count; i++)
-        if (a->samples[i].phase == SAMPLE_GATE && a->samples[i].run != last) {
-            last = a->samples[i].run;
-            gates += was_gated(b, last);
-        }
+    const struct sample_candidate *mine = &it->candidates[base];
+    struct gates gates = {0};
+    int last = -1;
+    for (size_t i = 0; i < mine->count; i++) {
+        if (mine->samples[i].phase != SAMPLE_GATE || mine->samples[i].run == last)
+            continue;
+        last = mine->samples[i].run;
+        const struct sample_candidate a = of_run(mine, last), b = of_run(&it->candidates[other], last);
+        const size_t count = sample_pairs(&a, &b, SAMPLE_GATE, scratch->a, scratch->b, scratch->capacity);
+        if (count == 0)
+            continue;
+        const struct fp8r_ratio ratio = fp8r_paired_ratio(scratch->a, scratch->b, count, coverage, scratch->ratios);
+        gates.count++;
+        gates.is_faster = gates.is_faster || ratio.interval.low > 1 + options->margin;
+        gates.is_slower = gates.is_slower || ratio.interval.high < 1;
+    }
     return gates;
 }
 
 /* A gate's pairs are looked at in the order in which they were taken, and the first look may end it. Were those of a later
- * gate only behind them, what it found would never count: here all of them are one sample, looked at once. */
-static void compare_gates(const struct fp8r_sequential_options *options, size_t count, struct comparison_scratch *scratch,
-                          struct fp8r_paired_result *result)
+ * gate only behind them, what it found would never count: here all of them are one sample, looked at once. Devices of one
+ * kind differ by some percent, and so do processes: what is faster on one and slower on none is taken as well. */
+static void compare_gates(const struct gates *gates, const struct fp8r_sequential_options *options, double coverage,
+                          size_t count, struct comparison_scratch *scratch, struct fp8r_paired_result *result)
 {
-    const double coverage = 1 - 2 * options->error / options->candidates;
     const struct fp8r_ratio ratio = fp8r_paired_ratio(scratch->a, scratch->b, count, coverage, scratch->ratios);
+    const bool is_sure = ratio.interval.coverage >= coverage && ratio.interval.low > 1 + options->margin;
     *result = (struct fp8r_paired_result){.verdict = FP8R_PAIRED_TIE, .pairs = (int)count, .ratio = ratio.median,
                                           .low = ratio.interval.low, .high = ratio.interval.high, .inflation = 1};
-    if (ratio.interval.coverage >= coverage && ratio.interval.low > 1 + options->margin)
+    if (is_sure || (gates->is_faster && !gates->is_slower))
         result->verdict = FP8R_PAIRED_CLEAR;
     else if (ratio.interval.high - ratio.interval.low > options->width_max)
         result->verdict = FP8R_PAIRED_NOISY;
@@ -99,9 +122,11 @@ int comparison_full(const struct sample_case *it, int base, int other, double ma
     int code = fp8r_sequential_init(&sequential, &options, error);
     if (code != FP8R_EXIT_GOOD)
         return code;
+    const double coverage = 1 - 2 * options.error / options.candidates;
+    const struct gates gates = each_gate(it, base, other, &options, coverage, scratch);
     size_t count = phase_pairs(it, base, other, SAMPLE_GATE, scratch);
-    if (gates_of(&it->candidates[base], &it->candidates[other]) > 1)
-        compare_gates(&options, count, scratch, result);
+    if (gates.count > 1)
+        compare_gates(&gates, &options, coverage, count, scratch, result);
     else
         code = fp8r_sequential_decide(&sequential, scratch->pairs, count, result, error);
     if (code != FP8R_EXIT_GOOD || result->verdict == FP8R_PAIRED_CLEAR || result->verdict == FP8R_PAIRED_TIE)
