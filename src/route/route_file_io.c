@@ -21,6 +21,13 @@ static fp8r_status io_failure(const char *path, const char *what, int error)
     return fp8r_fail(FP8R_ERROR_IO, "%.300s: %s: %s", path, what, reason);
 }
 
+static fp8r_status check_size(const char *path, long long bytes)
+{
+    if (bytes <= FILE_BYTES_MAX)
+        return FP8R_OK;
+    return fp8r_fail(FP8R_ERROR_FORMAT, "%.300s: a route file has at most 64 MiB, this one has %lld bytes", path, bytes);
+}
+
 /* Opens a regular file. A pipe must not block the open, and a device must not be read without end. */
 static fp8r_status open_regular(const char *path, int *descriptor, size_t *size)
 {
@@ -32,10 +39,10 @@ static fp8r_status open_regular(const char *path, int *descriptor, size_t *size)
         close(opened);
         return fp8r_fail(FP8R_ERROR_IO, "%.300s: it is not a regular file", path);
     }
-    if (facts.st_size > FILE_BYTES_MAX) {
+    fp8r_status status = check_size(path, facts.st_size);
+    if (status != FP8R_OK) {
         close(opened);
-        return fp8r_fail(FP8R_ERROR_FORMAT, "%.300s: a route file has at most 64 MiB, this one has %lld bytes", path,
-                         (long long)facts.st_size);
+        return status;
     }
     *descriptor = opened;
     *size = (size_t)facts.st_size;
@@ -84,7 +91,10 @@ fp8r_status fp8r_route_file_write(const char *path, const struct fp8r_route_file
     struct fp8r_route_file back;
     char *text = NULL;
     FP8R_TRY(fp8r_route_file_format(file, &text));
-    fp8r_status status = fp8r_route_file_parse(path, text, strlen(text), &back);
+    const size_t size = strlen(text);
+    fp8r_status status = check_size(path, (long long)size);
+    if (status == FP8R_OK)
+        status = fp8r_route_file_parse(path, text, size, &back);
     if (status == FP8R_OK) {
         fp8r_route_file_fini(&back);
         status = fp8r_file_replace(path, text);

@@ -94,6 +94,35 @@ static void what_is_no_file_is_refused(void **state)
     (void)unlink(big);
 }
 
+/* Nothing that a reader would refuse takes the place of what was there. */
+static void what_is_too_large_is_not_written(void **state)
+{
+    enum { SEGMENTS = 1000, ENTRIES = 1000 };
+    (void)state;
+    struct fp8r_route_file file = sample_file(), large = file;
+    struct fp8r_segment *const segments = calloc(SEGMENTS, sizeof *segments);
+    struct fp8r_entry *const entries = calloc(ENTRIES, sizeof *entries);
+    const char *path = scratch_path("large.routes");
+    assert_non_null(segments);
+    assert_non_null(entries);
+    for (int i = 0; i < SEGMENTS; i++)
+        segments[i] = file.table.entries[0].segments[0];
+    for (int i = 0; i < ENTRIES; i++) {
+        entries[i] = file.table.entries[0];
+        entries[i].segments = segments;
+        entries[i].segment_count = SEGMENTS;
+    }
+    large.table.entries = entries;
+    large.table.count = ENTRIES;
+    assert_int_equal(fp8r_route_file_write(path, &file), FP8R_OK);
+    assert_int_equal(fp8r_route_file_write(path, &large), FP8R_ERROR_FORMAT);
+    assert_non_null(strstr(fp8r_last_error(), "a route file has at most 64 MiB"));
+    expect_sample(path);
+    free(segments);
+    free(entries);
+    fp8r_route_file_fini(&file);
+}
+
 static void cut_files_are_refused(void **state)
 {
     (void)state;
@@ -276,6 +305,7 @@ int main(void)
         cmocka_unit_test(what_is_written_is_read),
         cmocka_unit_test(bare_names_are_written_here),
         cmocka_unit_test(what_is_no_file_is_refused),
+        cmocka_unit_test(what_is_too_large_is_not_written),
         cmocka_unit_test(cut_files_are_refused),
         cmocka_unit_test(rights_are_missed_politely),
         cmocka_unit_test(what_must_not_be_replaced_is_not),
