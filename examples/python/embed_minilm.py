@@ -55,6 +55,7 @@ def speed(original, replaced, tokenizer, rounds):
     for name, sentences, repeats in (("one short sentence", SENTENCES[2:3], 20), ("one long text", [longest], 5),
                                      (f"all {len(SENTENCES)} in one batch", SENTENCES, 1)):
         batch = minilm.batch_of(tokenizer, sentences)
+        print(f"embed_minilm: timing {name}, {rounds} rounds", file=sys.stderr)
         measures = {"fp32": _milliseconds(original, batch, repeats), "fp8": _milliseconds(replaced, batch, repeats)}
         paired.interleave(measures, 2)  # warm
         times = paired.interleave(measures, rounds)
@@ -64,9 +65,11 @@ def speed(original, replaced, tokenizer, rounds):
 
 
 def compare(folder, rounds):
+    print(f"embed_minilm: loading {folder}", file=sys.stderr)
     original, tokenizer = minilm.load(folder)
     replaced = copy.deepcopy(original)
     count = fp8route.torch.quantize_linears(replaced)
+    print(f"embed_minilm: {count} layers replaced, comparing {len(SENTENCES)} sentences", file=sys.stderr)
     report = {"schema": "fp8route.minilm/1", "model": "all-MiniLM-L6-v2", "layers_replaced": count,
               "device": fp8route.device_name("cpu"), "threads": torch.get_num_threads(), "torch": torch.__version__,
               "fp8route": fp8route.__version__, "similarity": similarity(original, replaced, tokenizer, SENTENCES)}

@@ -143,6 +143,8 @@ void work_show(struct work *work, const char *phase, int64_t m)
         full->share_found = share;
     double made = share - full->share_found;
     snprintf(what, sizeof what, "%s: %s", phase, work->family->text);
-    struct fp8r_progress progress = {what, m, share, made > 0.02 ? spent * (1 - share) / made : 0};
+    double left = made > 0.02 ? spent * (1 - share) / made : 0;
+    if (full->budget_seconds > 0) left = fmin(left, fmax(full->budget_seconds - spent, 0));
+    struct fp8r_progress progress = {what, m, share, left};
     full->progress(full->user, &progress);
 }
