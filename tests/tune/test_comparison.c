@@ -119,11 +119,59 @@ static void faster_somewhere_and_slower_nowhere(void **state)
     assert_int_not_equal(judge().verdict, FP8R_PAIRED_CLEAR);
 }
 
+/* Too little in each gate to be sure of, but in most pairs the wrong way: two of three slower, one of them faster. */
+static void slower_on_the_whole(void **state)
+{
+    (void)state;
+    for (int run = 1; run <= 5; run++) {
+        const size_t first = candidates[1].count;
+        take(run, SAMPLE_GATE, 30, 1);
+        for (size_t i = first; i < candidates[1].count; i++)
+            other_samples[i].us = i % 3 ? 10.1 : 9.9;
+    }
+    take(6, SAMPLE_GATE, 30, 1.043);
+    const struct fp8r_paired_result result = judge();
+    assert_true(result.ratio < 1);
+    assert_int_not_equal(result.verdict, FP8R_PAIRED_CLEAR);
+}
+
+/* A gate that was interrupted has too few pairs for an interval: what they happen to say is nothing that it found. */
+static void a_few_pairs_are_no_finding(void **state)
+{
+    (void)state;
+    take(1, SAMPLE_GATE, 30, 1.0);
+    take(2, SAMPLE_GATE, 1, 1.5);
+    assert_int_equal(judge().verdict, FP8R_PAIRED_TIE);
+    take(1, SAMPLE_GATE, 30, 1.004);
+    take(2, SAMPLE_GATE, 30, 1.003);
+    take(3, SAMPLE_GATE, 30, 1.043);
+    take(4, SAMPLE_GATE, 1, 0.9);
+    assert_int_equal(judge().verdict, FP8R_PAIRED_CLEAR);
+}
+
+/* Nor do all gates together end the question before the first look. */
+static void a_few_pairs_of_several_gates_settle_nothing(void **state)
+{
+    (void)state;
+    take(0, SAMPLE_CONFIRM, 30, 1.05);
+    take(1, SAMPLE_GATE, 1, 1.0);
+    take(2, SAMPLE_GATE, 1, 1.0);
+    assert_int_equal(judge().verdict, FP8R_PAIRED_CLEAR);
+    take(1, SAMPLE_GATE, 2, 1.0);
+    take(2, SAMPLE_GATE, 2, 1.5);
+    const struct fp8r_paired_result result = judge();
+    assert_int_equal(result.verdict, FP8R_PAIRED_GO_ON);
+    assert_int_equal(result.pairs_next, 30);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_tuner_decides_alone), cmocka_unit_test(a_gate_behind_it_settles),
                                        cmocka_unit_test(later_gates_count),
                                        cmocka_unit_test(gates_may_contradict_each_other),
-                                       cmocka_unit_test(faster_somewhere_and_slower_nowhere)};
+                                       cmocka_unit_test(faster_somewhere_and_slower_nowhere),
+                                       cmocka_unit_test(slower_on_the_whole),
+                                       cmocka_unit_test(a_few_pairs_are_no_finding),
+                                       cmocka_unit_test(a_few_pairs_of_several_gates_settle_nothing)};
     return cmocka_run_group_tests_name("comparisons", tests, NULL, NULL);
 }

@@ -90,6 +90,8 @@ static struct gates each_gate(const struct sample_case *it, int base, int other,
             continue;
         const struct fp8r_ratio ratio = fp8r_paired_ratio(scratch->a, scratch->b, count, coverage, scratch->ratios);
         gates.count++;
+        if (ratio.interval.coverage < coverage) /* so few pairs bound nothing */
+            continue;
         gates.is_faster = gates.is_faster || ratio.interval.low > 1 + options->margin;
         gates.is_slower = gates.is_slower || ratio.interval.high < 1;
     }
@@ -98,7 +100,8 @@ static struct gates each_gate(const struct sample_case *it, int base, int other,
 
 /* A gate's pairs are looked at in the order in which they were taken, and the first look may end it. Were those of a later
  * gate only behind them, what it found would never count: here all of them are one sample, looked at once. Devices of one
- * kind differ by some percent, and so do processes: what is faster on one and slower on none is taken as well. */
+ * kind differ by some percent, and so do processes: what is faster on one and slower on none, nor on the whole, is taken as
+ * well. */
 static void compare_gates(const struct gates *gates, const struct fp8r_sequential_options *options, double coverage,
                           size_t count, struct comparison_scratch *scratch, struct fp8r_paired_result *result)
 {
@@ -106,7 +109,7 @@ static void compare_gates(const struct gates *gates, const struct fp8r_sequentia
     const bool is_sure = ratio.interval.coverage >= coverage && ratio.interval.low > 1 + options->margin;
     *result = (struct fp8r_paired_result){.verdict = FP8R_PAIRED_TIE, .pairs = (int)count, .ratio = ratio.median,
                                           .low = ratio.interval.low, .high = ratio.interval.high, .inflation = 1};
-    if (is_sure || (gates->is_faster && !gates->is_slower))
+    if (is_sure || (gates->is_faster && !gates->is_slower && ratio.median > 1))
         result->verdict = FP8R_PAIRED_CLEAR;
     else if (ratio.interval.high - ratio.interval.low > options->width_max)
         result->verdict = FP8R_PAIRED_NOISY;
@@ -125,7 +128,7 @@ int comparison_full(const struct sample_case *it, int base, int other, double ma
     const double coverage = 1 - 2 * options.error / options.candidates;
     const struct gates gates = each_gate(it, base, other, &options, coverage, scratch);
     size_t count = phase_pairs(it, base, other, SAMPLE_GATE, scratch);
-    if (gates.count > 1)
+    if (gates.count > 1 && count >= (size_t)sequential.looks[0])
         compare_gates(&gates, &options, coverage, count, scratch, result);
     else
         code = fp8r_sequential_decide(&sequential, scratch->pairs, count, result, error);
