@@ -30,3 +30,10 @@ int fp8r_tool_input_stream(const char *path, FILE **stream, struct fp8r_tool_err
     (void)close(descriptor);
     return fp8r_tool_error_memory(error, "a file's buffer");
 }
+
+int fp8r_tool_input_ended(const char *path, FILE *stream, struct fp8r_tool_error *error)
+{
+    if (ferror(stream))
+        return fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "%.300s cannot be read: %s", path, strerror(errno));
+    return feof(stream) ? FP8R_EXIT_GOOD : fp8r_tool_error_memory(error, "a line of a file");
+}

@@ -1,6 +1,5 @@
 /* Reading sample files. Lines of samples are taken apart by hand (there are millions); all others by jansson.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -373,10 +372,9 @@ static int read_lines(struct reader *reader, FILE *file)
         else
             code = read_object(reader, line);
     }
+    if (code == FP8R_EXIT_GOOD)
+        code = fp8r_tool_input_ended(reader->path, file, reader->error);
     free(line);
-    if (code == FP8R_EXIT_GOOD && ferror(file))
-        return fp8r_tool_error_set(reader->error, FP8R_EXIT_BAD_DATA, "%s cannot be read: %s", reader->path,
-                                   strerror(errno));
     return code;
 }
 

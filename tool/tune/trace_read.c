@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tune/trace_read.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -171,9 +170,8 @@ static int read_file(struct reader *reader)
         code = read_line(reader, line, (size_t)length);
         reader->traced->lines++;
     }
-    if (code == FP8R_EXIT_GOOD && ferror(file))
-        code = fp8r_tool_error_set(reader->error, FP8R_EXIT_BAD_DATA, "%s cannot be read: %s", reader->path,
-                                   strerror(errno));
+    if (code == FP8R_EXIT_GOOD)
+        code = fp8r_tool_input_ended(reader->path, file, reader->error);
     free(line);
     fclose(file);
     return code;
