@@ -80,7 +80,8 @@ static int check_names(const struct samples *samples, const struct fp8r_picker *
 {
     const char *const names[] = {picker->then_pick, picker->else_pick};
     if (samples->case_count == 0)
-        return fp8r_tool_error_set(error, FP8R_EXIT_UNMEASURED, "these samples hold no problem");
+        return fp8r_tool_error_set(error, FP8R_EXIT_UNMEASURED,
+                                   "these samples hold no problem (folders inside of a folder are not read)");
     for (int i = 0; picker->rule && i < 2; i++)
         if (!is_sampled(samples, names[i]))
             return fp8r_tool_error_set(error, FP8R_EXIT_USAGE,

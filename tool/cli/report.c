@@ -49,7 +49,8 @@ static int read_regret(const char *path, struct page_regret *regret, struct fp8r
 static int choose_machine(const struct samples *samples, int64_t wanted, int *machine, struct fp8r_tool_error *error)
 {
     if (samples->machine_count == 0)
-        return fp8r_tool_error_set(error, FP8R_EXIT_UNMEASURED, "these files hold no samples");
+        return fp8r_tool_error_set(error, FP8R_EXIT_UNMEASURED,
+                                   "these files hold no samples (folders inside of a folder are not read)");
     if (wanted == 0 && samples->machine_count > 1)
         return fp8r_tool_error_set(error, FP8R_EXIT_USAGE,
                                    "these samples are of %d machines or protocols: --machine 1 to %d says which",

@@ -176,7 +176,8 @@ static int name_pair(struct fp8r_fit_set *set, struct scratch *scratch, const st
                      const char *x, const char *y, struct fp8r_tool_error *error)
 {
     if (samples->case_count == 0)
-        return fp8r_tool_error_set(error, FP8R_EXIT_UNMEASURED, "these samples hold no problem");
+        return fp8r_tool_error_set(error, FP8R_EXIT_UNMEASURED,
+                                   "these samples hold no problem (folders inside of a folder are not read)");
     if (!x) return choose_pair(set, scratch, samples, error);
     int code = check_name(samples, x, error);
     if (code == FP8R_EXIT_GOOD) code = check_name(samples, y, error);

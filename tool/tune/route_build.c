@@ -74,7 +74,9 @@ static int refuse_several(const struct listed *list, int count, struct fp8r_tool
 static int choose(const struct listed *list, int count, int64_t wanted, int *machine, struct fp8r_tool_error *error)
 {
     if (count == 0)
-        return fp8r_tool_error_set(error, FP8R_EXIT_UNMEASURED, "no case of these samples is finished: nothing to build");
+        return fp8r_tool_error_set(error, FP8R_EXIT_UNMEASURED,
+                                   "no case of these samples is finished, or there are none (folders inside of a folder "
+                                   "are not read): nothing to build");
     if (wanted > count)
         return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "--machine is %lld: these samples are of %d machine%s",
                                    (long long)wanted, count, fp8r_s((size_t)count));
