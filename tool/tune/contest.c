@@ -108,8 +108,8 @@ void fp8r_contest_drop(struct fp8r_contest *contest, int racer, enum fp8r_standi
 double fp8r_contest_least_us(const struct fp8r_contest *contest, int racer)
 {
     const struct fp8r_sampler *sampler = &contest->sampler;
-    double first_us = contest->racers[racer].first_us;
-    double least = fmin(first_us > 0 ? first_us : INFINITY, sampler->contestants[racer].warm_us);
+    const double first_us = contest->racers[racer].first_us, warm_us = sampler->contestants[racer].warm_us;
+    double least = fmin(first_us > 0 ? first_us : INFINITY, warm_us > 0 ? warm_us : INFINITY);
     for (size_t i = 0; i < sampler->sample_count; i++)
         if (sampler->samples[i].contestant == racer) least = fmin(least, sampler->samples[i].us);
     return least;

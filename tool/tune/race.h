@@ -15,7 +15,8 @@ struct fp8r_race {
     int64_t until_ns;     /* no round that would end later is begun, once there are rounds_min */
 };
 
-/* Verifies and warms every racer that is ready. Exit codes: INTERRUPTED, UNMEASURED, INTERNAL. */
+/* Verifies and warms every racer that is ready; whose one verified call was long and far behind is not warmed. Exit codes:
+ * INTERRUPTED, UNMEASURED, INTERNAL. */
 int fp8r_race_enter(const struct fp8r_race *race, struct fp8r_contest *contest,
                     struct fp8r_tool_error *error);
 
