@@ -67,6 +67,12 @@ static struct sample_candidate of_run(const struct sample_candidate *it, int run
     return part;
 }
 
+/* Is all of the interval above the margin? So few pairs that they bound nothing say no. */
+static bool is_above(const struct fp8r_ratio *ratio, double coverage, double margin)
+{
+    return ratio->interval.coverage >= coverage && ratio->interval.low > 1 + margin;
+}
+
 /* What gates say, each for itself. */
 struct gates {
     int count; /* that timed both */
@@ -90,10 +96,8 @@ static struct gates each_gate(const struct sample_case *it, int base, int other,
             continue;
         const struct fp8r_ratio ratio = fp8r_paired_ratio(scratch->a, scratch->b, count, coverage, scratch->ratios);
         gates.count++;
-        if (ratio.interval.coverage < coverage) /* so few pairs bound nothing */
-            continue;
-        gates.is_faster = gates.is_faster || ratio.interval.low > 1 + options->margin;
-        gates.is_slower = gates.is_slower || ratio.interval.high < 1;
+        gates.is_faster = gates.is_faster || is_above(&ratio, coverage, options->margin);
+        gates.is_slower = gates.is_slower || (ratio.interval.coverage >= coverage && ratio.interval.high < 1);
     }
     return gates;
 }
@@ -106,10 +110,9 @@ static void compare_gates(const struct gates *gates, const struct fp8r_sequentia
                           size_t count, struct comparison_scratch *scratch, struct fp8r_paired_result *result)
 {
     const struct fp8r_ratio ratio = fp8r_paired_ratio(scratch->a, scratch->b, count, coverage, scratch->ratios);
-    const bool is_sure = ratio.interval.coverage >= coverage && ratio.interval.low > 1 + options->margin;
     *result = (struct fp8r_paired_result){.verdict = FP8R_PAIRED_TIE, .pairs = (int)count, .ratio = ratio.median,
                                           .low = ratio.interval.low, .high = ratio.interval.high, .inflation = 1};
-    if (is_sure || (gates->is_faster && !gates->is_slower && ratio.median > 1))
+    if (is_above(&ratio, coverage, options->margin) || (gates->is_faster && !gates->is_slower && ratio.median > 1))
         result->verdict = FP8R_PAIRED_CLEAR;
     else if (ratio.interval.high - ratio.interval.low > options->width_max)
         result->verdict = FP8R_PAIRED_NOISY;
@@ -150,6 +153,6 @@ void comparison_quick(const struct sample_case *it, int base, int other, double 
     result->ratio = ratio.median;
     result->low = ratio.interval.low;
     result->high = ratio.interval.high;
-    if (result->low > 1 + margin && ratio.interval.coverage >= quick_coverage)
+    if (is_above(&ratio, quick_coverage, margin))
         result->verdict = FP8R_PAIRED_CLEAR;
 }

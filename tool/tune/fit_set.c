@@ -8,42 +8,15 @@
 
 #include "measure/statistics.h"
 #include "tune/analysis.h"
+#include "tune/comparison.h"
 #include "tune/named.h"
 
 enum { PAIRS_LEAST = 3, BACKENDS_MAX = 64 };
 
 static const double coverage = 0.95;
 
-/* Room for the pairs of any two candidates. */
-struct scratch {
-    double *a, *b, *ratios;
-    size_t capacity;
-};
-
-static int scratch_init(struct scratch *scratch, const struct samples *samples, struct fp8r_tool_error *error)
-{
-    *scratch = (struct scratch){.capacity = 1};
-    for (size_t i = 0; i < samples->case_count; i++)
-        for (int j = 0; j < samples->cases[i].count; j++)
-            if (samples->cases[i].candidates[j].count > scratch->capacity)
-                scratch->capacity = samples->cases[i].candidates[j].count;
-    scratch->a = calloc(scratch->capacity, sizeof *scratch->a);
-    scratch->b = calloc(scratch->capacity, sizeof *scratch->b);
-    scratch->ratios = calloc(scratch->capacity, sizeof *scratch->ratios);
-    return scratch->a && scratch->b && scratch->ratios
-               ? FP8R_EXIT_GOOD
-               : fp8r_tool_error_memory(error, "the problems of the fit");
-}
-
-static void scratch_fini(struct scratch *scratch)
-{
-    free(scratch->a);
-    free(scratch->b);
-    free(scratch->ratios);
-}
-
 /* Of all phases: what was measured is what a rule is learned from. */
-static double median_us(struct scratch *scratch, const struct sample_candidate *candidate)
+static double median_us(struct comparison_scratch *scratch, const struct sample_candidate *candidate)
 {
     for (size_t i = 0; i < candidate->count; i++)
         scratch->ratios[i] = candidate->samples[i].us;
@@ -54,7 +27,7 @@ static double median_us(struct scratch *scratch, const struct sample_candidate *
 
 /* Median of a's time / b's: by pairs where there are enough, by the medians of all that each has where one was dropped
  * early. */
-static double ratio_of(struct scratch *scratch, const struct sample_case *it, int a, int b)
+static double ratio_of(struct comparison_scratch *scratch, const struct sample_case *it, int a, int b)
 {
     if (a == b) return 1;
     size_t count = sample_pairs(&it->candidates[a], &it->candidates[b], SAMPLE_PHASES, scratch->a, scratch->b,
@@ -69,7 +42,7 @@ static bool is_timed(const struct sample_candidate *candidate)
 }
 
 /* Of those of that name ("": of all); -1 where nothing of it was timed. */
-static int find_fastest(struct scratch *scratch, const struct sample_case *it, const char *name)
+static int find_fastest(struct comparison_scratch *scratch, const struct sample_case *it, const char *name)
 {
     double best_us = INFINITY;
     int best = -1;
@@ -85,7 +58,7 @@ static int find_fastest(struct scratch *scratch, const struct sample_case *it, c
 }
 
 /* What a name stands for; -1 likewise. */
-static int find_named(struct scratch *scratch, const struct sample_case *it, const char *name)
+static int find_named(struct comparison_scratch *scratch, const struct sample_case *it, const char *name)
 {
     const struct sample_candidate *fallback = &it->candidates[it->fallback];
     bool is_default = fp8r_label_is_named(fallback->name, name) && is_timed(fallback);
@@ -111,7 +84,7 @@ static int index_of(struct backends *backends, const char *label)
 }
 
 /* What choosing well between the two leaves to gain, a problem; *both: problems with both. */
-static double left_to_gain(struct scratch *scratch, const struct samples *samples, const char *x,
+static double left_to_gain(struct comparison_scratch *scratch, const struct samples *samples, const char *x,
                            const char *y, size_t *both)
 {
     double sum = 0, weight = 0;
@@ -130,7 +103,7 @@ static double left_to_gain(struct scratch *scratch, const struct samples *sample
     return weight > 0 ? sum / weight : 0;
 }
 
-static int choose_pair(struct fp8r_fit_set *set, struct scratch *scratch, const struct samples *samples,
+static int choose_pair(struct fp8r_fit_set *set, struct comparison_scratch *scratch, const struct samples *samples,
                        struct fp8r_tool_error *error)
 {
     struct backends *backends = calloc(1, sizeof *backends);
@@ -172,7 +145,7 @@ static int check_name(const struct samples *samples, const char *name, struct fp
                                samples->cases[0].candidates[0].name);
 }
 
-static int name_pair(struct fp8r_fit_set *set, struct scratch *scratch, const struct samples *samples,
+static int name_pair(struct fp8r_fit_set *set, struct comparison_scratch *scratch, const struct samples *samples,
                      const char *x, const char *y, struct fp8r_tool_error *error)
 {
     if (samples->case_count == 0)
@@ -189,7 +162,7 @@ static int name_pair(struct fp8r_fit_set *set, struct scratch *scratch, const st
 /* ---- Cases ---- */
 
 /* What the full table takes: as the tuner decides where it has finished, the fastest elsewhere. */
-static int table_of(struct scratch *scratch, const struct analysis *analysis, const struct sample_case *it)
+static int table_of(struct comparison_scratch *scratch, const struct analysis *analysis, const struct sample_case *it)
 {
     for (size_t i = 0; i < analysis->count; i++) {
         if (!fp8r_key_equal(&analysis->families[i].key, &it->key)) continue;
@@ -202,7 +175,7 @@ static int table_of(struct scratch *scratch, const struct analysis *analysis, co
     return find_fastest(scratch, it, "");
 }
 
-static void add_case(struct fp8r_fit_set *set, struct scratch *scratch, const struct analysis *analysis,
+static void add_case(struct fp8r_fit_set *set, struct comparison_scratch *scratch, const struct analysis *analysis,
                      const struct sample_case *it, int device)
 {
     struct fp8r_fit_origin origin = {
@@ -247,7 +220,7 @@ static int compare_cases(const void *a, const void *b)
     return by_key ? by_key : (one->m > other->m) - (one->m < other->m);
 }
 
-static int add_machine(struct fp8r_fit_set *set, struct scratch *scratch, const struct samples *samples,
+static int add_machine(struct fp8r_fit_set *set, struct comparison_scratch *scratch, const struct samples *samples,
                        int machine, struct fp8r_tool_error *error)
 {
     struct analysis analysis;
@@ -274,19 +247,19 @@ static int add_machine(struct fp8r_fit_set *set, struct scratch *scratch, const 
 int fp8r_fit_set_init(struct fp8r_fit_set *set, const struct samples *samples, const char *x, const char *y,
                       struct fp8r_tool_error *error)
 {
-    struct scratch scratch;
+    struct comparison_scratch scratch;
     *set = (struct fp8r_fit_set){.cases = calloc(samples->case_count + 1, sizeof *set->cases),
                                  .origins = calloc(samples->case_count + 1, sizeof *set->origins)};
-    int code = scratch_init(&scratch, samples, error);
-    if (code == FP8R_EXIT_GOOD && (!set->cases || !set->origins))
-        code = fp8r_tool_error_memory(error, "the problems of the fit");
+    int code = comparison_scratch_init(samples, &scratch) && set->cases && set->origins
+                   ? FP8R_EXIT_GOOD
+                   : fp8r_tool_error_memory(error, "the problems of the fit");
     if (code == FP8R_EXIT_GOOD) code = name_pair(set, &scratch, samples, x, y, error);
     for (int i = 0; i < samples->machine_count && code == FP8R_EXIT_GOOD; i++)
         code = add_machine(set, &scratch, samples, i, error);
     if (code == FP8R_EXIT_GOOD && set->count == 0)
         code = fp8r_tool_error_set(error, FP8R_EXIT_UNMEASURED, "no problem was measured with both %s and %s",
                                    set->x, set->y);
-    scratch_fini(&scratch);
+    comparison_scratch_fini(&scratch);
     if (code != FP8R_EXIT_GOOD) fp8r_fit_set_fini(set);
     return code;
 }
