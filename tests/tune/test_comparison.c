@@ -142,6 +142,9 @@ static void a_few_pairs_are_no_finding(void **state)
     take(1, SAMPLE_GATE, 30, 1.0);
     take(2, SAMPLE_GATE, 1, 1.5);
     assert_int_equal(judge().verdict, FP8R_PAIRED_TIE);
+    take(1, SAMPLE_GATE, 30, 1.004); /* not slower on the whole, which alone would decide above */
+    take(2, SAMPLE_GATE, 1, 1.5);
+    assert_int_equal(judge().verdict, FP8R_PAIRED_TIE);
     take(1, SAMPLE_GATE, 30, 1.004);
     take(2, SAMPLE_GATE, 30, 1.003);
     take(3, SAMPLE_GATE, 30, 1.043);
