@@ -240,7 +240,7 @@ __global__ void __launch_bounds__(FP8R_SM90_PACKED_THREADS(GROUPS), 1)
     const uint32_t full = memory + args.barriers_offset, received = full + 16 * FP8R_SM90_STAGES_MAX;
     const struct wide_barriers barriers = {received, received + 8, received + 24};
     const struct pipeline pipe = {
-        memory, full, full + 8 * FP8R_SM90_STAGES_MAX, args.stages, args.stage_bytes, 1, 0, 0, 0, true};
+        memory, full, full + 8 * FP8R_SM90_STAGES_MAX, args.stages, args.stage_bytes, 1, 1, 0, 0, 0, true, false};
     packed_begin(&args, &pipe, &barriers, GROUPS);
     if (group >= GROUPS) {
         if constexpr (trades) registers_shrink<FP8R_SM90_PACKED_LOADER_REGISTERS>();

@@ -131,7 +131,22 @@ FP8R_DEVICE void barrier_wait(uint32_t barrier, uint32_t parity)
     } while (!done);
 }
 
-/* The same, for data or arrivals of other blocks of the cluster. */
+/* Has it ended? Asks once. */
+FP8R_DEVICE bool barrier_ready(uint32_t barrier, uint32_t parity)
+{
+    uint32_t done;
+    asm volatile("{\n"
+                 ".reg .pred p;\n"
+                 "mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+                 "selp.u32 %0, 1, 0, p;\n"
+                 "}"
+                 : "=r"(done)
+                 : "r"(barrier), "r"(parity)
+                 : "memory");
+    return done != 0;
+}
+
+/* barrier_wait for data or arrivals of other blocks of the cluster. */
 FP8R_DEVICE void barrier_wait_cluster(uint32_t barrier, uint32_t parity)
 {
     uint32_t done;

@@ -129,7 +129,7 @@ struct shifted_walk {
     struct shifted_rows rows;
     uint32_t lead[4];
     int block; /* done */
-    int left;  /* the stage before; -1: none */
+    uint32_t before, behind; /* the stage before: address and empty barrier; 0: none */
 };
 
 /* The next block's products, and the end of those before, whose words these are. */
@@ -138,26 +138,26 @@ FP8R_DEVICE void shifted_block(float (&sums)[N / 2], uint32_t (&words)[16], uint
                                struct wide_consumer *own, struct shifted_walk *walk)
 {
     const struct pipeline *const pipe = own->pipe;
-    const int block = own->place->first_block + walk->block, left = walk->left;
+    const int block = own->place->first_block + walk->block;
     const int k = block * FP8R_SM90_BLOCK_K - FP8R_SM90_SHIFTED_LEAD;
-    const uint32_t here = pipe->tiles + own->ring.stage * pipe->stage_bytes;
-    barrier_wait(pipe->full + 8 * own->ring.stage, own->ring.parity);
-    shifted_read(words, &walk->rows, here, pipe->tiles + max(left, 0) * pipe->stage_bytes);
+    const uint32_t q = own->at.p, here = wgmma_descriptor_address(q);
+    reader_wait(&own->at, pipe);
+    shifted_read(words, &walk->rows, here, walk->behind ? walk->before : here);
     if (walk->block == 0) shifted_begin(words, walk->lead, &walk->rows, block == 0);
     if (k + FP8R_SM90_BLOCK_K > own->args->k) shifted_end(words, own->args->k - k);
-    const uint32_t q = wgmma_descriptor_low(here);
     wgmma_fence();
 #pragma unroll
     for (int step = 0; step < FP8R_SM90_BLOCK_K / 32; ++step)
         wgmma_registers<N>::run(sums, words + 4 * step, wgmma_descriptor(q + 2 * step),
                                 step + walk->block > 0);
     wgmma_commit();
+    const uint32_t empty = reader_advance(&own->at, pipe, pipe->stages);
     wgmma_wait<1>();
     shifted_hold(others);
-    if (left >= 0) stage_release(pipe, left);
-    walk->left = own->ring.stage;
+    if (walk->behind) stage_release(pipe, walk->behind);
+    walk->before = here;
+    walk->behind = empty;
     ++walk->block;
-    ring_advance(&own->ring, pipe->stages, 1);
 }
 
 /* sums = 64 rows of b times N rows of a, over all blocks of K. */
@@ -168,7 +168,7 @@ FP8R_DEVICE void accumulate_shifted(float (&sums)[N / 2], struct wide_consumer *
     const int blocks = own->place->blocks;
     uint32_t even[16], odd[16] = {};
     walk->block = 0;
-    walk->left = -1;
+    walk->before = walk->behind = 0;
     for (;;) {
         shifted_block<N>(sums, even, odd, own, walk);
         if (walk->block == blocks) break;
@@ -178,7 +178,7 @@ FP8R_DEVICE void accumulate_shifted(float (&sums)[N / 2], struct wide_consumer *
     wgmma_wait<0>();
     shifted_hold(even);
     shifted_hold(odd);
-    stage_release(own->pipe, walk->left);
+    stage_release(own->pipe, walk->behind);
 }
 
 /* Two neighbouring columns from n on, two rows from m on: x, z: of the first row; y, w: of the second.
@@ -328,8 +328,8 @@ __global__ void __launch_bounds__(FP8R_SM90_WIDE_BOUND(2, FP8R_SM90_SHIFTED_REGI
     } else {
         registers_grow<FP8R_SM90_WIDE_REGISTERS(FP8R_SM90_SHIFTED_REGISTERS(N))>();
         grid_wait();
-        struct wide_consumer own = {&args, &block.place, &block.pipe, &block.barriers, block.memory, 0, 0, 0,
-                                    0,     {0, 0, 0, 0}};
+        struct wide_consumer own = {&args, &block.place, &block.pipe, &block.barriers, block.memory, 0, 0,
+                                    reader_start(&block.pipe, 0, 0, 0, args.stages)};
         shifted_consume<GROUPS, N>(&own, block.warp, block.first);
     }
 }

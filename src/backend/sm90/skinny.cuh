@@ -250,13 +250,11 @@ FP8R_DEVICE void skinny_consume(const struct fp8r_sm90_args *args, const struct 
         q_offset = args->tokens_offset + skinny_codes_of(args, place, inner);
     }
     float sums[1][TOKENS / 2];
-    struct ring ring = {inner, 0, 0, 0};
+    struct reader at = reader_start(pipe, p_offset, q_offset, inner, stride.turn);
     if (PROMOTE)
-        accumulate_promoting<1, TOKENS, TYPES>(sums, pipe, &ring, p_offset, q_offset, &stride, 0);
-    else if (TOKENS <= 32)
-        accumulate_stages<TOKENS, TYPES>(sums, pipe, &ring, p_offset, q_offset, &stride);
+        accumulate_promoting<TOKENS, TYPES>(sums, pipe, &at, &stride);
     else
-        accumulate_fast<1, TOKENS, TYPES>(sums, pipe, &ring, p_offset, q_offset, &stride, stride.blocks);
+        accumulate_stages<TOKENS, TYPES>(sums, pipe, &at, &stride);
     if (in_fours)
         skinny_finish_fours<TOKENS>(args, &fours, sums[0], memory, pipe->tiles, received);
     else
@@ -280,6 +278,7 @@ __global__ void __launch_bounds__(FP8R_SM90_SKINNY_THREADS(FP8R_SM90_SKINNY_GROU
                                   full + 8 * FP8R_SM90_STAGES_MAX,
                                   args.stages,
                                   args.stage_bytes,
+                                  args.inner,
                                   args.depth,
                                   args.weight_bytes,
                                   args.rows_a * FP8R_SM90_BLOCK_K,

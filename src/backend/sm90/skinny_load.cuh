@@ -6,6 +6,22 @@
 #include "backend/sm90/skinny_halves.cuh"
 #include "backend/sm90/skinny_place.cuh"
 
+/* Where a thread that loads stands in the ring of stages. */
+struct ring {
+    int stage;
+    uint32_t parity;
+};
+
+/* step <= stages. */
+FP8R_DEVICE void ring_advance(struct ring *ring, int stages, int step)
+{
+    ring->stage += step;
+    if (ring->stage >= stages) {
+        ring->stage -= stages;
+        ring->parity ^= 1;
+    }
+}
+
 /* One thread each keeps the stages full of weights and of tokens: a stage is `depth` blocks of one segment,
  * segments take turns, and in the last round the shorter ones leave theirs out. The copy engine stores one
  * block of K behind the other, each as the tensor core reads it. Fills rounds first .. end - 1; in those of
@@ -16,7 +32,7 @@ FP8R_DEVICE void skinny_produce(const struct fp8r_sm90_args *args, const struct 
 {
     const uint32_t bytes = args->load_bytes;
     const int batch = WEIGHTS ? args->b_batch * place->batch : args->a_batch * place->batch;
-    struct ring ring = {0, 1, 0, 0};
+    struct ring ring = {0, 1};
     if (first > 0) ring_advance(&ring, pipe->stages, first * args->inner);
     uint32_t to =
         pipe->tiles + ring.stage * pipe->stage_bytes + (WEIGHTS ? 0 : args->depth * args->weight_bytes);

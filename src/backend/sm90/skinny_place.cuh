@@ -32,8 +32,8 @@ FP8R_DEVICE struct stride skinny_stride(const struct fp8r_sm90_args *args, const
                                         int inner)
 {
     struct stride stride;
-    stride.step = args->inner;
     stride.blocks = args->segment[place->segment + inner + 1] - args->segment[place->segment + inner];
+    stride.turn = args->ring_rounds;
     int rest;
     stride.releases = divide(stride.blocks + args->depth - 1, &args->by_depth, &rest) - args->ring_rounds;
     return stride;

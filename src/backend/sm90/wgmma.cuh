@@ -19,6 +19,11 @@ FP8R_DEVICE uint32_t wgmma_descriptor_low(uint32_t address)
     return address >> 4 | 1u << 16;
 }
 
+FP8R_DEVICE uint32_t wgmma_descriptor_address(uint32_t low)
+{
+    return (low ^ 1u << 16) << 4;
+}
+
 FP8R_DEVICE uint64_t wgmma_descriptor(uint32_t low)
 {
     return (uint64_t)FP8R_WGMMA_DESCRIPTOR_HIGH << 32 | low;

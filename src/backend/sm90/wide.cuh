@@ -104,19 +104,17 @@ FP8R_DEVICE void wide_load_scales(const struct fp8r_sm90_args *args, const struc
 /* The sums of a tile. Warpgroups that alternate wait for their turn and give it on when their last products
  * are under way. */
 template <int TILES, int COLUMNS, bool PROMOTE, int TYPES, bool ALTERNATE>
-FP8R_DEVICE void wide_multiply(const struct fp8r_sm90_args *args, const struct pipeline *pipe,
-                               struct ring *ring, const struct stride *stride, uint32_t p_offset,
-                               uint32_t q_offset, int group, float (&sums)[TILES][COLUMNS / 2])
+FP8R_DEVICE void wide_multiply(const struct fp8r_sm90_args *args, const struct pipeline *pipe, struct reader *at,
+                               int blocks, int group, float (&sums)[TILES][COLUMNS / 2])
 {
     if constexpr (PROMOTE) {
-        accumulate_in_pairs<COLUMNS, TYPES>(sums, pipe, ring, p_offset, q_offset, stride);
+        accumulate_in_pairs<COLUMNS, TYPES>(sums, pipe, at, blocks);
     } else if (ALTERNATE) {
         named_barrier_sync(FP8R_SM90_TURN_BARRIER + group, 256);
-        accumulate_fast<TILES, COLUMNS, TYPES>(sums, pipe, ring, p_offset, q_offset, stride, stride->blocks,
-                                               FP8R_SM90_TURN_BARRIER + (group ^ 1));
-        ring_skip(ring, &args->by_stages, stride->blocks);
+        accumulate_fast<TILES, COLUMNS, TYPES>(sums, pipe, at, blocks, FP8R_SM90_TURN_BARRIER + (group ^ 1));
+        reader_skip(at, pipe, &args->by_stages, blocks);
     } else {
-        accumulate_fast<TILES, COLUMNS, TYPES>(sums, pipe, ring, p_offset, q_offset, stride, stride->blocks);
+        accumulate_fast<TILES, COLUMNS, TYPES>(sums, pipe, at, blocks);
     }
 }
 
@@ -131,12 +129,11 @@ FP8R_DEVICE void wide_consume(const struct fp8r_sm90_args *args, const struct wi
     const int row = member * (TILES * 64) + threadIdx.x / 32 % 4 * 16; /* of the warp in the tile */
     float *const scales = (float *)(memory + args->scales_offset), *const row_scales = scales + 4 * COLUMNS;
     const uint32_t p_offset = member * (TILES * 64 * FP8R_SM90_BLOCK_K), q_offset = rows * FP8R_SM90_BLOCK_K;
-    const struct stride stride = {1, place->blocks, INT32_MAX}; /* the next tile needs them all */
     float sums[TILES][COLUMNS / 2], scale_a[TILES][2];
-    struct ring ring = {0, 0, 0, 0};
+    struct reader at = reader_start(pipe, p_offset, q_offset, 0, pipe->stages);
     int count = ALTERNATE ? group : 0;
     if (ALTERNATE && group == GROUPS - 1) named_barrier_arrive(FP8R_SM90_TURN_BARRIER, 256);
-    if (ALTERNATE && group == 1) ring_skip(&ring, &args->by_stages, place->blocks);
+    if (ALTERNATE && group == 1) reader_skip(&at, pipe, &args->by_stages, place->blocks);
     for (int index = first + count * args->step; index < args->tiles;
          index += each * args->step, count += each) {
         const struct wide_tile tile = wide_tile_at(args, place, index, rows, COLUMNS);
@@ -147,8 +144,7 @@ FP8R_DEVICE void wide_consume(const struct fp8r_sm90_args *args, const struct wi
                 scale_a[i][half] =
                     load_scale_a(args, tile.batch, tile.m + row + 64 * i + lane / 4 + 8 * half);
         }
-        wide_multiply<TILES, COLUMNS, PROMOTE, TYPES, ALTERNATE>(args, pipe, &ring, &stride, p_offset,
-                                                                 q_offset, group, sums);
+        wide_multiply<TILES, COLUMNS, PROMOTE, TYPES, ALTERNATE>(args, pipe, &at, place->blocks, group, sums);
         const float *const scale_b = scales + count % 2 * (2 * COLUMNS), *const bias = scale_b + COLUMNS;
         barrier_wait(barriers->scales_full + 8 * (count % 2), count / 2 & 1);
         if (!ALTERNATE && args->split > 1) {
@@ -176,8 +172,7 @@ struct wide_consumer {
     const struct wide_barriers *barriers;
     uint8_t *memory; /* the block's, aligned */
     int group, row;  /* row: the warp's first of the tile */
-    uint32_t p_offset, q_offset;
-    struct ring ring;
+    struct reader at;
 };
 
 /* What the warp that loads scales has stored for the count-th tile, `floats` of them a tile. */
@@ -237,12 +232,12 @@ FP8R_DEVICE void wide_consume_halves(struct wide_consumer *own, int first)
     float sums[1][COLUMNS / 2], scale_a[1][2];
     int index = first, count = 0;
     if (first >= args->tiles) return;
-    halves_begin<COLUMNS, TYPES>(&halves, own->pipe, &own->ring, own->p_offset, own->q_offset);
+    halves_begin<COLUMNS, TYPES>(&halves, own->pipe, &own->at);
     for (; index + args->step < args->tiles; index += args->step, ++count) {
-        const int left = halves_walk<COLUMNS, TYPES>(sums, &halves, own->pipe, &own->ring, blocks);
+        const int left = halves_walk<COLUMNS, TYPES>(sums, &halves, own->pipe, &own->at, blocks);
         const struct wide_tile tile = wide_tile_at(args, own->place, index, rows, COLUMNS);
         wide_row_scales(own, &tile, scale_a);
-        halves_end<COLUMNS, TYPES, false>(sums, &halves, own->pipe, &own->ring, left);
+        halves_end<COLUMNS, TYPES, false>(sums, &halves, own->pipe, &own->at, left);
         const float *const scale_b = wide_scales(own, count, 2 * COLUMNS);
         wide_store<1, COLUMNS, false>(args, &tile, tile.m + own->row, sums, scale_b, scale_b + COLUMNS,
                                       scale_a);
@@ -250,8 +245,8 @@ FP8R_DEVICE void wide_consume_halves(struct wide_consumer *own, int first)
     }
     const struct wide_tile tile = wide_tile_at(args, own->place, index, rows, COLUMNS);
     wide_row_scales(own, &tile, scale_a);
-    const int left = halves_walk<COLUMNS, TYPES>(sums, &halves, own->pipe, &own->ring, blocks);
-    halves_end<COLUMNS, TYPES, true>(sums, &halves, own->pipe, &own->ring, left);
+    const int left = halves_walk<COLUMNS, TYPES>(sums, &halves, own->pipe, &own->at, blocks);
+    halves_end<COLUMNS, TYPES, true>(sums, &halves, own->pipe, &own->at, left);
     wide_last_results<GROUPS, COLUMNS>(own, &tile, sums, scale_a, count);
 }
 
@@ -273,7 +268,7 @@ __global__ void __launch_bounds__(FP8R_SM90_WIDE_BOUND(GROUPS, TILES *COLUMNS / 
     const struct wide_barriers barriers = {received, received + 8, received + 24};
     const uint32_t peers = args.share_m * args.share_n > 1 ? (uint32_t)(place.share_a | place.share_b) : 0u;
     const struct pipeline pipe = {
-        memory, full, full + 8 * FP8R_SM90_STAGES_MAX, args.stages, args.stage_bytes, 1, 0, 0, peers, false};
+        memory, full, full + 8 * FP8R_SM90_STAGES_MAX, args.stages, args.stage_bytes, 1, 1, 0, 0, peers, false, false};
     wide_begin<GROUPS>(&args, &pipe, &barriers, warp, sharers);
     if (group == GROUPS) {
         registers_shrink<FP8R_SM90_WIDE_LOADER_REGISTERS>();
@@ -295,9 +290,8 @@ __global__ void __launch_bounds__(FP8R_SM90_WIDE_BOUND(GROUPS, TILES *COLUMNS / 
                                         memory_pointer,
                                         group,
                                         group * 64 + warp % 4 * 16,
-                                        (uint32_t)group * (64 * FP8R_SM90_BLOCK_K),
-                                        rows * FP8R_SM90_BLOCK_K,
-                                        {0, 0, 0, 0}};
+                                        reader_start(&pipe, group * (64 * FP8R_SM90_BLOCK_K),
+                                                     rows * FP8R_SM90_BLOCK_K, 0, args.stages)};
             wide_consume_halves<GROUPS, COLUMNS, TYPES>(&own, first);
         } else {
             wide_consume<GROUPS, TILES, COLUMNS, PROMOTE, TYPES, ALTERNATE>(&args, &place, &pipe, &barriers,

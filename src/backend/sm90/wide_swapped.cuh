@@ -30,8 +30,8 @@ FP8R_DEVICE void wide_enter(const struct fp8r_sm90_args *args, uint8_t *dynamic_
     const uint32_t peers =
         args->share_m * args->share_n > 1 ? (uint32_t)(block->place.share_a | block->place.share_b) : 0u;
     block->barriers = {received, received + 8, received + 24};
-    block->pipe = {memory, full, full + 8 * FP8R_SM90_STAGES_MAX, args->stages, args->stage_bytes, 1, 0,
-                   0,      peers};
+    block->pipe = {memory, full, full + 8 * FP8R_SM90_STAGES_MAX, args->stages, args->stage_bytes, 1, 1,
+                   0,      0,    peers, false, false};
     wide_begin<GROUPS>(args, &block->pipe, &block->barriers, block->warp, sharers);
 }
 
@@ -49,36 +49,42 @@ FP8R_DEVICE void wide_load(const struct fp8r_sm90_args *args, const struct wide_
                                                  block->first);
 }
 
-/* sums[i] = 64 rows of b times rows N i and on of a, over all blocks of K. */
+/* sums[i] (+)= 64 rows of b times rows N i and on of a, over the reader's block of K. */
+template <int PARTS, int N>
+FP8R_DEVICE void multiply_swapped(float (&sums)[PARTS][N / 2], const struct reader *at, bool fresh)
+{
+    const uint32_t p = at->p, q = at->p + at->apart;
+#pragma unroll
+    for (int step = 0; step < FP8R_SM90_BLOCK_K / 32; ++step) {
+#pragma unroll
+        for (int i = 0; i < PARTS; ++i)
+            wgmma<N, FP8R_WGMMA_E4M3_E4M3>::run(
+                sums[i], wgmma_descriptor(p + 2 * step),
+                wgmma_descriptor(q + i * (N * FP8R_SM90_BLOCK_K / 16) + 2 * step), step > 0 || !fresh);
+    }
+    wgmma_commit();
+}
+
+/* The same over all blocks of K. */
 template <int PARTS, int N>
 FP8R_DEVICE void accumulate_swapped(float (&sums)[PARTS][N / 2], struct wide_consumer *own)
 {
     const struct pipeline *const pipe = own->pipe;
-    const uint32_t p_first = wgmma_descriptor_low(pipe->tiles + own->p_offset);
-    const uint32_t q_first = wgmma_descriptor_low(pipe->tiles + own->q_offset);
-    const int blocks = own->place->blocks;
-    int left = -1; /* a stage that the products in flight may still read */
-    for (int block = 0; block < blocks; ++block) {
-        const uint32_t stage = own->ring.stage * (pipe->stage_bytes / 16);
-        barrier_wait(pipe->full + 8 * own->ring.stage, own->ring.parity);
-        wgmma_fence();
-#pragma unroll
-        for (int step = 0; step < FP8R_SM90_BLOCK_K / 32; ++step) {
-#pragma unroll
-            for (int i = 0; i < PARTS; ++i)
-                wgmma<N, FP8R_WGMMA_E4M3_E4M3>::run(
-                    sums[i], wgmma_descriptor(p_first + stage + 2 * step),
-                    wgmma_descriptor(q_first + stage + i * (N * FP8R_SM90_BLOCK_K / 16) + 2 * step),
-                    step + block > 0);
-        }
-        wgmma_commit();
+    struct reader *const at = &own->at;
+    reader_wait(at, pipe);
+    wgmma_fence();
+    multiply_swapped<PARTS, N>(sums, at, true);
+    uint32_t behind = reader_advance(at, pipe, pipe->stages);
+    for (int left = own->place->blocks - 1; left > 0; --left) {
+        reader_wait(at, pipe);
+        multiply_swapped<PARTS, N>(sums, at, false);
+        const uint32_t here = reader_advance(at, pipe, pipe->stages);
         wgmma_wait<1>();
-        if (left >= 0) stage_release(pipe, left);
-        left = own->ring.stage;
-        ring_advance(&own->ring, pipe->stages, 1);
+        stage_release(pipe, behind);
+        behind = here;
     }
     wgmma_wait<0>();
-    stage_release(pipe, left);
+    stage_release(pipe, behind);
 }
 
 /* 16 columns of out, those of one warp from n on, and all rows of the tile from m on. */
@@ -146,9 +152,8 @@ __global__ void __launch_bounds__(FP8R_SM90_WIDE_BOUND(GROUPS, PARTS *N / 2), 1)
                                     block.memory,
                                     group,
                                     group * 64 + block.warp % 4 * 16,
-                                    (uint32_t)(rows + group * 64) * FP8R_SM90_BLOCK_K,
-                                    0,
-                                    {0, 0, 0, 0}};
+                                    reader_start(&block.pipe, (rows + group * 64) * FP8R_SM90_BLOCK_K, 0, 0,
+                                                 args.stages)};
         wide_consume_swapped<GROUPS, PARTS, N>(&own, block.first);
     }
 }
