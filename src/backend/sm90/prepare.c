@@ -115,11 +115,14 @@ void fp8r_sm90_prepare_halves(const fp8r_device_facts *device, const fp8r_operan
     if (config->family != FP8R_SM90_SKINNY || fp8r_sm90_promotes(config, &plan->problem) ||
         plan->problem.k % FP8R_SM90_HALVES_VECTOR != 0)
         return;
-    if (!fp8r_sm90_shape_halves(device, config, &plan->problem, a->dtype == FP8R_DTYPE_BF16, shape) ||
-        find_function(shape->kernel, &shape->function) != FP8R_OK)
+    if (!fp8r_sm90_shape_halves(device, config, &plan->problem, a->dtype == FP8R_DTYPE_BF16, shape)) {
         shape->kernel = NULL;
-    else
+    } else if (find_function(shape->kernel, &shape->function) != FP8R_OK) {
+        fp8r_error_clear(); /* a quantiser in front does as well */
+        shape->kernel = NULL;
+    } else {
         fp8r_sm90_fix_args(plan, shape, &plan->fixed_halves);
+    }
 }
 
 fp8r_status fp8r_sm90_prepare(const fp8r_device_facts *device, const fp8r_problem *problem, int config,

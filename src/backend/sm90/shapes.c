@@ -179,6 +179,8 @@ static int cut_skinny(const struct fp8r_sm90_config *config, const fp8r_problem 
 {
     const bool promote = fp8r_sm90_promotes(config, problem);
     const int64_t widest = skinny_rows_max(config, tokens, promote);
+    /* What the smallest blocks have no room for, no number of turns makes fit. */
+    if (!skinny_layout(config, problem->k, tokens, SKINNY_ROWS_MIN, halves, shape)) return 0;
     /* More turns make smaller blocks: the first that fits has the fewest. */
     for (int waves = 1;; ++waves) {
         int64_t rows = skinny_rows(config, problem, tokens, clusters, waves);
