@@ -102,14 +102,32 @@ static dim3 grid_of(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_sh
     return (dim3){blocks, (unsigned)args->tiles_n, (unsigned)problem->batch};
 }
 
-/* May it start while the kernel in front runs out? Blocks that do lie on the multiprocessors in the order in which these
- * came free. Where a product takes long, that costs more (up to 13 % on an H200, docs/worklog.md) than the microsecond or
- * two that it gains: below so many operations, some 70 us there. */
-static bool starts_early(const struct fp8r_sm90_plan *plan, const fp8r_problem *problem)
+/* Do its tiles wait for the L2 rather than for their products, and long enough that it matters where they lie? Blocks of
+ * one launch lie in order: neighbours, which read the same rows of b, beside each other, and idle multiprocessors spread
+ * evenly. Those that start as others end lie in whatever order these do, and take up to a fifth longer; the start
+ * costs a microsecond or two (H200, docs/worklog.md, sm90 28). Up to half of the multiprocessors, kernels take turns.
+ * Where rows of b are read once, or operands are swapped, the start was worth more. */
+static bool wants_order(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_shape *shape,
+                        const struct fp8r_sm90_args *args)
+{
+    const struct fp8r_sm90_config *config = plan->config;
+    const int rows = fp8r_sm90_tile_rows(config), columns = config->columns;
+    const int operations_a_byte = 50, blocks = 64;
+    if (config->family != FP8R_SM90_WIDE || config->packed || config->tokens || shape->cluster > 1 || args->tiles_m == 1)
+        return false;
+    return rows * columns < operations_a_byte * (rows + columns) && 2 * args->step > shape->clusters_resident &&
+           (int64_t)args->segment[1] * ((args->tiles - 1) / args->step + 1) >= blocks;
+}
+
+/* May it start while the kernel in front runs out? Where a product takes long, the order of its blocks costs more, too: below
+ * so many operations, some 70 us on an H200. */
+static bool starts_early(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_shape *shape, const fp8r_problem *problem,
+                         const struct fp8r_sm90_args *args)
 {
     const double most_operations = 1e11;
     return plan->dependent_launch &&
-           2.0 * (double)problem->batch * (double)problem->m * (double)problem->n * (double)problem->k < most_operations;
+           2.0 * (double)problem->batch * (double)problem->m * (double)problem->n * (double)problem->k < most_operations &&
+           !wants_order(plan, shape, args);
 }
 
 typedef CUresult (*starter)(const CUlaunchConfig *, CUfunction, void **, void **);
@@ -130,7 +148,7 @@ static fp8r_status start(const struct fp8r_sm90_plan *plan, const struct fp8r_sm
         attribute->value.clusterDim.x = (unsigned)shape->cluster;
         attribute->value.clusterDim.y = attribute->value.clusterDim.z = 1;
     }
-    if (starts_early(plan, problem)) {
+    if (starts_early(plan, shape, problem, args)) {
         CUlaunchAttribute *attribute = &attributes[config.numAttrs++];
         attribute->id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
         attribute->value.programmaticStreamSerializationAllowed = 1;

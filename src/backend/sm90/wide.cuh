@@ -57,19 +57,24 @@ FP8R_DEVICE void wide_begin(const struct fp8r_sm90_args *args, const struct pipe
     }
 }
 
-/* The warp that loads tiles of b. It meets the cluster only now if nobody else writes to its stages. */
-template <int ROWS, int COLUMNS>
+/* The warp that loads tiles of b. It meets the cluster only now if nobody else writes to its stages. LATE: the next kernel's
+ * blocks may come when all is under way, not before: those that lie on multiprocessors left idle from the start crowd
+ * some groups of these, whose loads then take longer (docs/worklog.md, sm90 28). Blocks that share tiles stay together
+ * anyway. */
+template <int ROWS, int COLUMNS, bool LATE = false>
 FP8R_DEVICE void wide_load_tiles_of_b(const struct fp8r_sm90_args *args, const struct wide_place *place,
                                  const struct pipeline *pipe, int first)
 {
+    const bool late = LATE && !pipe->peers;
     const int ahead = first < args->tiles ? min(min(args->ahead, args->stages), place->blocks) : 0;
     if (pipe->peers) named_barrier_sync(FP8R_SM90_EMPTY_BARRIER, 64);
     if (ahead > 0 && elected()) wide_produce_ahead<ROWS, COLUMNS>(args, place, pipe, first, ahead);
     grid_wait();
     if (!pipe->peers) named_barrier_sync(FP8R_SM90_EMPTY_BARRIER, 64);
     if (elected()) {
-        grid_release();
+        if (!late) grid_release();
         wide_produce_b<ROWS, COLUMNS>(args, place, pipe, first, ahead);
+        if (late) grid_release();
     }
     if (args->by_size.d > 1 && !pipe->peers) cluster_wait();
 }
@@ -273,7 +278,7 @@ __global__ void __launch_bounds__(FP8R_SM90_WIDE_BOUND(GROUPS, TILES *COLUMNS / 
     if (group == GROUPS) {
         registers_shrink<FP8R_SM90_WIDE_LOADER_REGISTERS>();
         if (warp == 4 * GROUPS)
-            wide_load_tiles_of_b<rows, COLUMNS>(&args, &place, &pipe, first);
+            wide_load_tiles_of_b<rows, COLUMNS, true>(&args, &place, &pipe, first);
         else if (warp == 4 * GROUPS + 2)
             wide_load_tiles_of_a<rows, COLUMNS>(&args, &place, &pipe, first);
         else if (warp == 4 * GROUPS + 1)
