@@ -207,9 +207,9 @@ static double wide_tile_us(const struct rates *rates, const struct fp8r_sm90_con
         2.0 * it->area * it->k / (1.2 * (1.0 + 0.314 * (1.0 - busy)) * rates->sm_operations),
         it->k * (it->rows + columns + 0.312 * absent) /
             (shares  ? 99.19e3
-             : alone ? 162.8e3
+             : alone ? 190e3
                      : 101.9e3),
-        ((alone ? 0.105 : 0.0) + 0.0277 + 0.0847 * busy) * it->blocks,
+        ((alone ? 0.055 : 0.0) + 0.0277 + 0.0847 * busy) * it->blocks,
         crowd(busy, off) * lines * it->k / 126.3e3 * (1.0 + 2.44 * off),
     };
     return all_together(times, sizeof times / sizeof *times);
