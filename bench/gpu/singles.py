@@ -16,12 +16,20 @@ from ratios import Result, combine, median_interval, paired
 QUANTISED = [(65536, 4096), (49152, 5376), (32768, 14336), (16384, 28672)]
 
 
+def ran(command):
+    """A program of ours, to its end. One that is not there costs its bar, not the run."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise Failure(f"{command[0]}: {error.strerror}") from error
+
+
 def regret(bar, run):
     """Of `fp8route gate ROUTES --unseen`, read from --gate FILE or measured now."""
     if run.gate is None:
         command = [run.args.program, "gate", run.routes or "", "--unseen", "50", "--device", "cuda", "--json", "--budget",
                    run.args.gate_budget]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = ran(command)
         if not done.stdout.strip().startswith("{"):
             raise Failure(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "fp8route gate said nothing")
         run.gate = json.loads(done.stdout)
@@ -84,8 +92,7 @@ def decision(bar, run):
     if run.library.kernels.bench_decision(byref(matmul), 21, ns):
         raise Failure(run.library.c.fp8r_last_error().decode())
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run([run.args.bench_cpu, "--results", folder, "decision"], capture_output=True, text=True,
-                              check=False)
+        done = ran([run.args.bench_cpu, "--results", folder, "decision"])
         files = os.listdir(folder)
         if not files:
             raise Failure(done.stderr.strip() or f"{run.args.bench_cpu} kept no result")
@@ -109,7 +116,7 @@ def first_call(bar, run):
     command = [run.args.first_call, "1x4096x14336:static"] + ([run.routes] if run.routes else [])
     found = []
     for _ in range(7):
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = ran(command)
         if done.returncode != 0:
             raise Failure(done.stderr.strip() or f"first_call ended with {done.returncode}")
         found.append(json.loads(done.stdout))
