@@ -16,6 +16,7 @@ expect 0 conform --backend reference --json
 says '"schema": "fp8route.conform/1"'
 says '"outcome": "passed"'
 refuses 2 'no backend is named "nonesuch"' conform --backend nonesuch
+refuses 2 'no backend is named "cpu:portable_skinny": it is examined with all its configurations' conform --backend cpu:portable_skinny
 expect 4 conform --backend sm90
 complains 'sm90 cannot run on this device: runs on CUDA devices only'
 

@@ -30,7 +30,8 @@ refuses 2 '--threads is "99999999999999999999"' run 1x1x1 --threads 999999999999
 refuses 2 '--threads is 5000' run 1x1x1 --threads 5000
 refuses 2 '--seed is "1e3"' run 1x1x1 --seed 1e3
 refuses 2 'something is missing: fp8route run PROBLEM' run
-refuses 2 'unexpected "2x2x2"' run 1x1x1 2x2x2
+refuses 2 'unexpected "2x2x2": fp8route run PROBLEM' run 1x1x1 2x2x2
+refuses 2 'unexpected "foo": fp8route shapes takes options only' shapes foo
 refuses 2 '--device is "tpu"' info --device tpu
 refuses 2 '--device is "cuda:x"' info --device cuda:x
 refuses 2 'problem "1x1", position 4' run 1x1

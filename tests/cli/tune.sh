@@ -3,7 +3,7 @@
 . "$LIB"
 
 refuses 2 'nothing to tune' tune --quick
-refuses 2 'position' tune --quick --family 64y64
+refuses 2 'family "64y64": it must be NxK' tune --quick --family 64y64
 refuses 2 'multiplies nothing' tune --quick --family 64x0
 refuses 2 '--m is "1,,2"' tune --quick --family 64x64 --m 1,,2
 refuses 2 '--m is "0"' tune --quick --family 64x64 --m 0
@@ -81,6 +81,8 @@ grep -q 'backend=reference' "$work/forced.routes" && fail "the forced backend wa
 
 # where the letter M was put in, what was written is quoted
 refuses 2 'family "Mx512": expected a whole number N' tune --quick --family Mx512 --m 1
+refuses 2 'family "4096": it must be NxK' tune --quick --family 4096 --m 1
+refuses 2 'family ":bias": it must be NxK' tune --quick --family :bias --m 1
 refuses 2 'family "2x80:no": expected one of bf16' tune --quick --family 2x80:no --m 1
 refuses 2 'problem "16x512x64", position 1: expected the letter M' tune --quick --family 16x512x64 --m 1
 

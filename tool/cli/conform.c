@@ -59,9 +59,11 @@ static int examine_all(const struct conform_arguments *arguments, struct results
             results->items[results->count++] = result;
     }
     if (code == FP8R_EXIT_GOOD && results->count == 0)
-        code = fp8r_tool_error_set(error, FP8R_EXIT_USAGE,
-                                   "no backend is named \"%.63s\": fp8route info lists them",
-                                   arguments->backend ? arguments->backend : "");
+        code = fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "no backend is named \"%.63s\": %s",
+                                   arguments->backend ? arguments->backend : "",
+                                   arguments->backend && strchr(arguments->backend, ':')
+                                       ? "it is examined with all its configurations, by its name alone"
+                                       : "fp8route info lists them");
     return code;
 }
 

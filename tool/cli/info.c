@@ -14,6 +14,8 @@
 #include "tool_status.h"
 #include "tune/machine.h"
 
+enum { LINE_COLUMNS = 100 };
+
 /* Everything that is shown, gathered first. */
 struct facts {
     const fp8r_context *context;
@@ -170,6 +172,19 @@ static int print_backends(const fp8r_context *context, struct fp8r_tool_error *e
     return code == FP8R_EXIT_GOOD ? printed : code;
 }
 
+/* As they are named on a command line, in lines of at most LINE_COLUMNS. */
+static void print_names(const char *backend, const char *const *configs)
+{
+    size_t used = LINE_COLUMNS;
+    for (const char *lead = "  "; *configs; configs++, lead = "\n  ") {
+        const size_t length = strlen(backend) + 1 + strlen(*configs);
+        const bool fits = used + 1 + length <= LINE_COLUMNS;
+        used = (fits ? used + 1 : 2) + length;
+        printf("%s%s:%s", fits ? " " : lead, backend, *configs);
+    }
+    printf("\n");
+}
+
 static int print_configs(const fp8r_context *context, struct fp8r_tool_error *error)
 {
     print_heading("Configurations");
@@ -177,9 +192,7 @@ static int print_configs(const fp8r_context *context, struct fp8r_tool_error *er
         fp8r_backend_info info = {.struct_size = sizeof info};
         int code = fp8r_tool_status(error, fp8r_context_backend(context, i, &info));
         if (code != FP8R_EXIT_GOOD) return code;
-        for (size_t j = 0; info.configs[j]; j++)
-            printf("%s%s:%s%s", j == 0 ? "  " : " ", info.name, info.configs[j],
-                   info.configs[j + 1] ? "" : "\n");
+        print_names(info.name, info.configs);
     }
     return FP8R_EXIT_GOOD;
 }

@@ -225,9 +225,9 @@ static int check_words(const struct parser *parser)
         return fp8r_tool_error_set(parser->error, FP8R_EXIT_USAGE, "something is missing: fp8route %s %s",
                                    verb->name, verb->words);
     if (common->words.count > verb->words_max)
-        return fp8r_tool_error_set(parser->error, FP8R_EXIT_USAGE, "unexpected \"%.60s\": fp8route %s%s%s",
-                                   common->words.items[verb->words_max], verb->name, *verb->words ? " " : "",
-                                   verb->words);
+        return fp8r_tool_error_set(parser->error, FP8R_EXIT_USAGE, "unexpected \"%.60s\": fp8route %s %s",
+                                   common->words.items[verb->words_max], verb->name,
+                                   *verb->words ? verb->words : "takes options only, --help lists them");
     return FP8R_EXIT_GOOD;
 }
 

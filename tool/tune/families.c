@@ -105,6 +105,9 @@ int fp8r_families_add(struct fp8r_tune_families *families, const char *text, str
     struct fp8r_tune_family *family = NULL;
     if (!complete(text, completed, sizeof completed))
         return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "the family \"%.40s...\" is too long", text);
+    if (!memchr(text, 'x', strcspn(text, ":")))
+        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE,
+                                   "family \"%.80s\": it must be NxK, like 4096x14336, or [B*]MxNxK with the letter M", text);
     int code = fp8r_tool_status(error, fp8r_family_parse(completed, families->mode, &key));
     if (code != FP8R_EXIT_GOOD)
         return strcmp(completed, text) != 0 ? refuse_as_written(text, code, error) : code;
