@@ -256,7 +256,7 @@ def test_the_user_s_own_routes_decide(tool, clean, tmp_path, monkeypatch):
     tuned = fp8route.tune("48x64", m=1, cold=False, budget="20s")
     assert pathlib.Path(tuned.routes).is_relative_to(tmp_path) and pathlib.Path(tuned.samples).is_relative_to(tmp_path)
     assert fp8route.explain("1x48x64").source == "route" and fp8route.route_files()[0] == tuned.routes
-    with pytest.raises(RuntimeError, match='^fp8route tune: problem "48", position'):
+    with pytest.raises(RuntimeError, match='^fp8route tune: family "48": it must be NxK'):
         fp8route.tune("48", m=1)
     monkeypatch.undo()
     fp8route._context.renew()
