@@ -14,16 +14,17 @@ done >"$work/missing"
 # what it hands to tune, tune reads: without a GPU it is the device that is missing
 while read -r line; do
     # shellcheck disable=SC2086 -- words
-    CUDA_VISIBLE_DEVICES='' expect 4 tune --device cuda --out gpu.routes $line
+    CUDA_VISIBLE_DEVICES='' expect 4 tune --out gpu.routes $line --device cuda:0
 done <<LINES
 $(sed -n '1p;20p;$p' "$work/out")
 LINES
 
-printf '#!/bin/sh\necho "$CUDA_VISIBLE_DEVICES $*" >>"%s/ran"\ncase $* in *3420*) exit 5 ;; esac\n' "$work" >"$work/stub"
+printf '#!/bin/sh\necho "${CUDA_VISIBLE_DEVICES-unset} $*" >>"%s/ran"\ncase $* in *3420*) exit 5 ;; esac\n' "$work" >"$work/stub"
 chmod +x "$work/stub"
 last="bench/tune_h200 --gpus 2"
-"$tune" "$work/stub" there --gpus 2 --budget 9s >"$work/out" 2>"$work/err" && fail 'a failed family is not told'
+PATH=$work:$PATH CUDA_VISIBLE_DEVICES=5,7 "$tune" stub there --gpus 2 --budget 9s >"$work/out" 2>"$work/err" && fail 'a failed family is not told'
 [ "$(wc -l <"$work/ran")" -eq "$("$tune" "$PROGRAM" here --list | wc -l)" ] || fail 'not every family ran once'
-[ "$(cut -c1 "$work/ran" | sort -u | tr -d '\n')" = 01 ] || fail 'not both GPUs were used'
+[ "$(sed 's/.*--device //' "$work/ran" | sort -u | tr '\n' ' ')" = 'cuda:0 cuda:1 ' ] || fail 'not both GPUs were used'
+grep -qv '^5,7 ' "$work/ran" && fail 'which GPUs are visible was changed'
 [ "$(grep -c -- '--out gpu.routes --budget 9s --family' "$work/ran")" -eq "$(wc -l <"$work/ran")" ] || fail 'options were not handed on'
 finish
