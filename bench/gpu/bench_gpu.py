@@ -14,7 +14,6 @@ import glob
 import json
 import os
 import statistics
-import subprocess
 import sys
 import time
 from ctypes import byref, c_double, c_void_p
@@ -159,8 +158,10 @@ def commit_of(given):
     if given:
         return given
     folder = os.path.dirname(os.path.abspath(__file__))
-    done = subprocess.run(["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude", "*"], cwd=folder,
-                          capture_output=True, text=True, check=False)
+    try:
+        done = singles.ran(["git", "-C", folder, "describe", "--always", "--dirty", "--abbrev=12", "--exclude", "*"])
+    except Failure:
+        return "unknown"
     return done.stdout.strip() or "unknown"
 
 

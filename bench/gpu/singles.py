@@ -17,7 +17,7 @@ QUANTISED = [(65536, 4096), (49152, 5376), (32768, 14336), (16384, 28672)]
 
 
 def ran(command):
-    """A program of ours, to its end. One that is not there costs its bar, not the run."""
+    """A program, to its end. One that is not there costs what it was to say, not the run."""
     try:
         return subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError as error:
