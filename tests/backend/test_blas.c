@@ -2,11 +2,11 @@
  * containment of NaN, workspace, and life after fork.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "backend/blas/blas_tiling.h"
 #include "backend/blas_product.h"
+#include "support/child.h"
 #include "support/slow.h"
 
 /* Every memory order, type, scale and bias, and each block size exceeded. */
@@ -146,15 +146,12 @@ static void runs_after_fork(void **state)
     fp8r_context *context = plain_context(2);
     assert_true(computes(context, "70x300x700", 0));
     int before = library_threads();
-    pid_t child = fork();
+    pid_t child = child_begin(60);
     assert_true(child >= 0);
     if (child == 0) {
-        alarm(60); /* a hang ends as a failure */
         _exit(computes(context, "70x300x700", 0) && library_threads() == before ? 0 : 1);
     }
-    int status;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
+    assert_int_equal(child_end(child), 0);
     assert_true(computes(context, "70x300x700", 0));
     fp8r_context_destroy(context);
 }

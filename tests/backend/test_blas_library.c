@@ -8,13 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "backend/blas/blas_library.h"
 #include "base/reason.h"
+#include "support/child.h"
 
 static void takes_and_refuses(void **state)
 {
@@ -87,7 +87,7 @@ static void count_survives_fork(void **state)
     assert_int_equal(fp8r_blas_open(FP8R_FAKE_BLAS "counting.so", false, &library), FP8R_BLAS_GOOD);
     library.process.set(4);
     fp8r_blas_hold(&library);
-    pid_t child = fork();
+    pid_t child = child_begin(60);
     assert_true(child >= 0);
     if (child == 0) {
         fp8r_blas_hold(&library);
@@ -95,9 +95,7 @@ static void count_survives_fork(void **state)
         fp8r_blas_release(&library);
         _exit(held && library.process.get() == 4 ? 0 : 1);
     }
-    int status;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
+    assert_int_equal(child_end(child), 0);
     fp8r_blas_release(&library);
     assert_int_equal(library.process.get(), 4);
 }

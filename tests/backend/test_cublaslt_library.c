@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <dlfcn.h>
 
@@ -16,6 +15,7 @@
 
 #include "backend/cublaslt/cublaslt_library.h"
 #include "base/reason.h"
+#include "support/child.h"
 
 #define FAKE(kind) FP8R_FAKE_CUBLASLT kind ".so"
 
@@ -76,7 +76,7 @@ static void refusals_say_why(void **state)
 /* In a process that has none of them yet: `resident` is loaded first, then one of the list is chosen. */
 static const char *choice(const char *resident, const char *const *files, const char *wanted)
 {
-    pid_t child = fork();
+    pid_t child = child_begin(60);
     assert_true(child >= 0);
     if (child == 0) {
         char subject[640];
@@ -86,9 +86,8 @@ static const char *choice(const char *resident, const char *const *files, const 
         bool is_found = fp8r_cublaslt_choose(NULL, files, &library, subject, sizeof subject, &reason);
         _exit(is_found == (wanted != NULL) && (!wanted || strcmp(library.path, wanted) == 0) ? 0 : 1);
     }
-    int status;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    return status == 0 ? "as wanted" : status == 256 ? "another" : "failed";
+    const int code = child_end(child);
+    return code == 0 ? "as wanted" : code == 1 ? "another" : "failed";
 }
 
 static void prefers_the_one_that_is_here(void **state)

@@ -7,12 +7,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/wait.h>
 
 #include <cmocka.h>
 
 #include "route_sample.h"
 #include "scratch.h"
+#include "support/child.h"
 
 static const char sample[] = SAMPLE_TEXT;
 
@@ -270,7 +270,7 @@ static void concurrent_writers_leave_whole_files(void **state)
     assert_int_equal(fp8r_route_file_write(path, &file), FP8R_OK);
     pid_t children[WRITERS];
     for (int i = 0; i < WRITERS; i++) {
-        children[i] = fork();
+        children[i] = child_begin(60);
         assert_true(children[i] >= 0);
         if (children[i] == 0) {
             int failures = 0;
@@ -291,9 +291,7 @@ static void concurrent_writers_leave_whole_files(void **state)
         fp8r_route_file_fini(&seen);
     }
     for (int i = 0; i < WRITERS; i++) {
-        int status = -1;
-        assert_int_equal(waitpid(children[i], &status, 0), children[i]);
-        assert_int_equal(status, 0);
+        assert_int_equal(child_end(children[i]), 0);
     }
     assert_int_equal(scratch_count(scratch_path("race")), 1);
     fp8r_route_file_fini(&file);

@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "support/child.h"
 #include "tune/samples.h"
 
 static char path[] = "/tmp/fp8route-samples-XXXXXX";
@@ -220,15 +220,13 @@ static void one_writer_a_file(void **state)
     (void)state;
     struct fp8r_route_file two = machine(2);
     struct sample_writer *writer;
-    int status;
     assert_int_equal(sample_writer_open(path, &two, 7, 0.02, &writer, NULL, &failure), FP8R_EXIT_GOOD);
-    pid_t child = fork();
+    pid_t child = child_begin(60);
     if (child == 0) {
         struct sample_writer *other;
         _exit(sample_writer_open(path, &two, 7, 0.02, &other, NULL, &failure) == FP8R_EXIT_BAD_DATA ? 0 : 1);
     }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
+    assert_int_equal(child_end(child), 0);
     assert_int_equal(sample_writer_close(writer, &failure), FP8R_EXIT_GOOD);
 }
 

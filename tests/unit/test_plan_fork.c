@@ -7,9 +7,9 @@
 #include <cmocka.h>
 #include <pthread.h>
 #include <sched.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "support/child.h"
 #include "support/fake.h"
 
 static _Atomic bool is_preparing, may_prepare;
@@ -45,17 +45,14 @@ static void *plan_in_a_thread(void *context)
 /* 0 where the child multiplies; a child that waits for ever is ended by its alarm. */
 static int in_child(fp8r_context *context, int depth)
 {
-    pid_t child = fork();
+    pid_t child = child_begin(20);
     if (child == 0) {
-        alarm(20);
         atomic_store(&may_prepare, true);
         int bad = multiply(context, 16 + depth) != FP8R_OK || (depth > 0 && in_child(context, depth - 1) != 0);
         fp8r_context_destroy(context);
         _exit(bad);
     }
-    int status = -1;
-    (void)waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 100;
+    return child_end(child);
 }
 
 static void a_child_plans_though_its_parent_was_planning(void **state)

@@ -9,9 +9,9 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "support/child.h"
 #include "support/loop.h"
 
 enum { THREADS = 3 };
@@ -34,14 +34,12 @@ static void all_meet(struct fp8r_pool *pool)
     fp8r_pool_parallel(pool, THREADS, meet, &present);
 }
 
-/* 0 where the child works with the pool as its parent did. An alarm is not inherited: a child that hangs would outlive the
- * test and keep its output open. */
+/* 0 where the child works with the pool as its parent did. */
 static int in_child(struct fp8r_pool *pool, int depth)
 {
-    pid_t child = fork();
+    pid_t child = child_begin(60);
     if (child == 0) {
         bool good = true;
-        (void)alarm(60);
         for (int round = 0; round < 20; round++)
             good &= counts_once(pool, 200);
         all_meet(pool);
@@ -49,9 +47,7 @@ static int in_child(struct fp8r_pool *pool, int depth)
         fp8r_pool_destroy(pool);
         _exit(good ? 0 : 1);
     }
-    int status = -1;
-    (void)waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 100;
+    return child_end(child);
 }
 
 static void children_of_a_fork_have_threads_anew(void **state)
