@@ -1,13 +1,16 @@
 /* The map of rows of b by fours: every byte that the copy engine may read lies in the operand, and a row's own bytes are
- * where the kernel looks for them. Nothing here runs a kernel.
+ * where the kernel looks for them. The copy of a: a grid that the device takes. Nothing here runs a kernel.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <string.h>
 
+#include "backend/sm90/copy_args.h"
 #include "backend/sm90/fours.h"
+#include "backend/sm90/fours_shift.h"
 #include "backend/sm90/limits.h"
 
 static int64_t address(const struct fp8r_sm90_map_form *form, int64_t k, int64_t eight, int64_t low, int64_t high,
@@ -41,6 +44,7 @@ static void check(int64_t first, int64_t n, int64_t k, int64_t pitch, int64_t ba
             assert_true(group < (int64_t)form.extents[4]);
             assert_true(from <= at && at - from <= FP8R_SM90_SHIFTED_LEAD);
             assert_int_equal((at - from) % 4, 0);
+            assert_int_equal(at - from, fp8r_sm90_fours_shift((uint64_t)first, pitch, (int)(row % 4)));
             assert_true(from >= first / 16 * 16 && from + length <= end && from + length >= at + k);
         }
     }
@@ -59,8 +63,51 @@ static void maps_stay_inside(void **state)
             }
 }
 
+/* Beyond 31 and 32 bits, of which only the low ones say where a row begins. */
+static void pitches_may_be_long(void **state)
+{
+    static const int64_t bits[] = {31, 32, 33};
+    (void)state;
+    for (size_t i = 0; i < sizeof bits / sizeof *bits; i++)
+        for (int64_t gap = 4; gap < 32; gap += 4)
+            check(65536 + gap, 64, 1004, ((int64_t)1 << bits[i]) + gap, 1, 0);
+}
+
+static struct fp8r_sm90_copy_args seen;
+static CUlaunchConfig seen_config;
+
+static CUresult start(const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra)
+{
+    (void)function, (void)extra;
+    seen_config = *config;
+    memcpy(&seen, parameters[0], sizeof seen);
+    return CUDA_SUCCESS;
+}
+
+/* A grid's second size ends at 65535; matrices do not. */
+static void copies_of_any_batch(void **state)
+{
+    static const int64_t batches[] = {1, 65535, 65536, 70000, 1 << 24};
+    static const struct fp8r_sm90_config shifted = {.name = "shifted", .family = FP8R_SM90_WIDE, .shifted = true};
+    CUresult (*starter)(const CUlaunchConfig *, CUfunction, void **, void **) = start;
+    struct fp8r_sm90_plan plan = {.config = &shifted, .sm_count = 132};
+    const fp8r_pointers pointers = {.struct_size = sizeof pointers, .a = (const void *)0x10004};
+    plan.start = *(void **)&starter;
+    (void)state;
+    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
+        const fp8r_operand a = {.batch_stride = 3 * 132, .row_stride = 132, .col_stride = 1, .align_bytes = 4};
+        const fp8r_problem problem = {.batch = batches[i], .m = 3, .n = 32, .k = 132, .a = a};
+        assert_int_equal(fp8r_sm90_copy(&plan, &problem, &pointers, (void *)0x100000, NULL), FP8R_OK);
+        assert_int_equal(seen.items, batches[i]);
+        assert_in_range(seen_config.gridDimY, 1, 65535);
+        assert_true(seen_config.gridDimY <= batches[i]);
+        assert_int_equal(seen_config.gridDimX, 3);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(maps_stay_inside)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(maps_stay_inside), cmocka_unit_test(pitches_may_be_long),
+                                       cmocka_unit_test(copies_of_any_batch)};
     return cmocka_run_group_tests_name("rows of b by fours", tests, NULL, NULL);
 }

@@ -101,6 +101,7 @@ static void e3_many_matrices(void **state)
     (void)state;
     check("65537*16x16x32:sa=batch:sb=batch", (size_t)1 << 30);
     check("65537*3x32x48:tensor", (size_t)1 << 30);
+    check("65537*3x32x132:tensor", (size_t)2 << 30); /* rows that are copied in front */
 }
 
 int main(int argc, char **argv)

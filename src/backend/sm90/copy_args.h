@@ -12,6 +12,7 @@ struct fp8r_sm90_copy_args {
     int64_t to_batch;
     int32_t to_row;
     int32_t k, rows;
+    int32_t items; /* matrices */
 };
 
 #endif

@@ -6,12 +6,16 @@
 #include <stddef.h>
 
 #include "backend/sm90/copy_args.h"
+#include "backend/sm90/fours_shift.h"
 #include "backend/sm90/limits.h"
 #include "base/sizes.h"
 #include "base/status.h"
 
 /* Threads of the copy's blocks; blocks for a multiprocessor, beside those of the product in front. */
 enum { COPY_THREADS = 256, COPY_BLOCKS = 1, GRANULE = 16 };
+
+/* CUDA's limit of a grid's second size. */
+enum { GRID_Y_MAX = 65535 };
 
 typedef CUresult (*starter)(const CUlaunchConfig *, CUfunction, void **, void **);
 
@@ -39,7 +43,7 @@ size_t fp8r_sm90_workspace(const fp8r_problem *problem, int config)
 struct fp8r_sm90_map_form fp8r_sm90_fours_form(const fp8r_problem *problem, const void *b, int box_rows)
 {
     const int64_t row = problem->b.col_stride, group = row * FP8R_SM90_SHIFTED_GROUP;
-    const int64_t early = (int64_t)((uintptr_t)b % GRANULE), latest = early + row % GRANULE + 2 * row % GRANULE;
+    const int64_t early = (int64_t)((uintptr_t)b % GRANULE), latest = fp8r_sm90_fours_shift((uintptr_t)b, row, 3);
     const int64_t groups = problem->n / FP8R_SM90_SHIFTED_GROUP;
     const int64_t apart = problem->b.batch_stride ? (problem->batch - 1) * (problem->b.batch_stride / group) : 0;
     return (struct fp8r_sm90_map_form){
@@ -66,6 +70,7 @@ static struct fp8r_sm90_copy_args copy_of(const fp8r_problem *problem, const voi
         .to_row = (int32_t)pitch,
         .k = (int32_t)problem->k,
         .rows = (int32_t)problem->m,
+        .items = (int32_t)items,
     };
 }
 
@@ -79,7 +84,7 @@ fp8r_status fp8r_sm90_copy(const struct fp8r_sm90_plan *plan, const fp8r_problem
     attribute.value.programmaticStreamSerializationAllowed = 1;
     const CUlaunchConfig config = {
         .gridDimX = (unsigned)fp8r_size_min(problem->m, (int64_t)plan->sm_count * COPY_BLOCKS),
-        .gridDimY = (unsigned)items_of(problem), .gridDimZ = 1,
+        .gridDimY = (unsigned)fp8r_size_min(args.items, GRID_Y_MAX), .gridDimZ = 1,
         .blockDimX = (unsigned)fp8r_size_min(threads, COPY_THREADS), .blockDimY = 1, .blockDimZ = 1,
         .hStream = stream, .attrs = &attribute, .numAttrs = plan->dependent_launch ? 1 : 0};
     void *parameters[] = {&args};

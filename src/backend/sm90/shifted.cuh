@@ -6,6 +6,7 @@
 #ifndef FP8R_SM90_SHIFTED_CUH
 #define FP8R_SM90_SHIFTED_CUH
 
+#include "backend/sm90/fours_shift.h"
 #include "backend/sm90/wgmma_registers.cuh"
 #include "backend/sm90/wide_swapped.cuh"
 
@@ -19,14 +20,6 @@ struct shifted_rows {
     int column;       /* of the tile: of out, the first of two neighbours */
 };
 
-/* How many bytes in front of a row of its class the map begins. */
-FP8R_DEVICE int shifted_by(const struct fp8r_sm90_matrix *matrix, int class_)
-{
-    const int pitch = (int)matrix->row;
-    return (int)((uint32_t)(uintptr_t)matrix->data % 16) + (class_ & 1 ? pitch % 16 : 0) +
-           (class_ & 2 ? 2 * (pitch % 8) : 0);
-}
-
 /* tokens: rows of a in front of those of b. warp: of those that multiply. */
 FP8R_DEVICE struct shifted_rows shifted_locate(const struct fp8r_sm90_args *args, int tokens, int warp)
 {
@@ -36,7 +29,8 @@ FP8R_DEVICE struct shifted_rows shifted_locate(const struct fp8r_sm90_args *args
     rows.column = 32 * group + lane / 4 * 4 + pair;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-        const int late = FP8R_SM90_SHIFTED_LEAD - shifted_by(&args->packed_b, pair + half);
+        const int late = FP8R_SM90_SHIFTED_LEAD -
+                         fp8r_sm90_fours_shift((uintptr_t)args->packed_b.data, args->packed_b.row, pair + half);
         const int from = lane % 4 * 4 - late; /* of the block's beginning */
         rows.row[half] =
             (tokens + 32 * group + 8 * (pair + half) + lane / 4) * FP8R_SM90_BLOCK_K + (from & 15);

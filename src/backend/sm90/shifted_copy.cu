@@ -56,29 +56,37 @@ FP8R_DEVICE struct granules granules_load(const uint8_t *row, int k, int extent,
     return made;
 }
 
-/* The product behind it may start at once: it waits for all of this before it reads the copy. */
+/* Of a matrix, granules of 16 bytes from `at` on: one of each of this block's rows. */
+FP8R_DEVICE void copy_column(const struct fp8r_sm90_copy_args *args, const uint8_t *from, uint8_t *to, int at)
+{
+    const uint32_t rows = args->rows;
+    for (uint32_t first = blockIdx.x; first < rows; first += AT_ONCE * gridDim.x) {
+        struct granules made[AT_ONCE];
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; ++i) {
+            const uint32_t row = first + i * gridDim.x;
+            made[i] = granules_load(from + row * args->row, at, row < rows ? args->k : 0, args->end);
+        }
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; ++i) {
+            const uint32_t row = first + i * gridDim.x;
+            if (row < rows) *(uint4 *)(to + row * (int64_t)args->to_row + at) = granules_shifted(&made[i]);
+        }
+    }
+}
+
+/* The product behind it may start at once: it waits for all of this before it reads the copy. Rows may end less than a step in
+ * front of 2^31 bytes. */
 static __global__ void __launch_bounds__(256, 4)
     shifted_copy(const __grid_constant__ struct fp8r_sm90_copy_args args)
 {
     grid_release();
     grid_wait();
-    const uint8_t *const from = args.from + blockIdx.y * args.batch;
-    uint8_t *const to = args.to + blockIdx.y * args.to_batch;
-    for (int at = threadIdx.x * 16; at < args.to_row; at += blockDim.x * 16) {
-        for (int first = blockIdx.x; first < args.rows; first += AT_ONCE * gridDim.x) {
-            struct granules made[AT_ONCE];
-#pragma unroll
-            for (int i = 0; i < AT_ONCE; ++i) {
-                const int row = first + i * gridDim.x;
-                made[i] = granules_load(from + row * args.row, at, row < args.rows ? args.k : 0, args.end);
-            }
-#pragma unroll
-            for (int i = 0; i < AT_ONCE; ++i) {
-                const int row = first + i * gridDim.x;
-                if (row < args.rows)
-                    *(uint4 *)(to + row * (int64_t)args.to_row + at) = granules_shifted(&made[i]);
-            }
-        }
+    for (int item = blockIdx.y; item < args.items; item += gridDim.y) {
+        const uint8_t *const from = args.from + item * args.batch;
+        uint8_t *const to = args.to + item * args.to_batch;
+        for (int64_t at = threadIdx.x * 16; at < args.to_row; at += blockDim.x * 16)
+            copy_column(&args, from, to, (int)at);
     }
 }
 
