@@ -76,9 +76,7 @@ struct fp8r_sm90_args {
     int32_t tiles;            /* cluster tiles in all, batch counted */
     int32_t row_warps;        /* skinny: warps that multiply one segment; times inner: consumers */
     int32_t raster;           /* wide: cluster tiles along M that are walked together */
-    struct fp8r_sm90_divisor by_matrix, by_band, by_height, by_last_height, by_share_m, by_size,
-        by_stages;       /* wide */
-    int32_t segments;    /* wide, promoting: 0 = every block, else so many equal parts of K */
+    struct fp8r_sm90_divisor by_matrix, by_band, by_height, by_last_height, by_share_m, by_size, by_stages; /* wide */
     int32_t rows_a;      /* skinny: of a in a stage, those that are there by eights; wide: not looked at */
     int32_t ring_rounds; /* skinny: stages a segment */
     int32_t share_a, share_b; /* wide: masks of the blocks that share with block 0 */

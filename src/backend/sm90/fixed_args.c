@@ -78,7 +78,6 @@ static void fix_segments(const struct fp8r_sm90_config *config, const struct fp8
     }
     args->split = config->split;
     args->inner = inner;
-    args->segments = shape->segments;
 }
 
 /* The cluster's blocks and what each loads of shared tiles; split comes first in their numbers, then M. */

@@ -122,7 +122,11 @@ static bool skinny_layout(const struct fp8r_sm90_config *config, int64_t k, int 
     const int wanted = at_most(divide_up(blocks, shape->depth) * config->inner,
                                FP8R_SM90_STAGES_MAX / config->inner * config->inner);
     if (room_bytes < 0) return false;
-    shape->stages = at_most(room_bytes / shape->stage_bytes / config->inner * config->inner, wanted);
+    /* The last block's absent rows are read, too: they must lie inside. */
+    const int most_bytes = SHARED_SM_BYTES / config->room - SHARED_SYSTEM_BYTES;
+    const int last_read = (shape->depth - 1) * shape->weight_bytes + groups * 64 * FP8R_SM90_BLOCK_K + ALIGN_BYTES;
+    const int before_last = (most_bytes - last_read) / shape->stage_bytes; /* stages */
+    shape->stages = at_most(at_most(room_bytes / shape->stage_bytes, before_last + 1) / config->inner * config->inner, wanted);
     if (shape->stages == 0 || shape->stages < at_most(wanted, skinny_stages_worth(config))) return false;
     shape->tokens_offset = shape->stages * shape->stage_bytes;
     shape->halves_offset = shape->tokens_offset + codes;
@@ -136,11 +140,9 @@ static bool skinny_layout(const struct fp8r_sm90_config *config, int64_t k, int 
     shape->scales_offset = end;
     shape->barriers_offset = shape->scales_offset + scales;
     shape->shared_bytes = shape->barriers_offset + BARRIERS_BYTES + ALIGN_BYTES;
-    /* The last block's absent rows are read, too: they must lie inside. */
-    const int read_end = (shape->stages - 1) * shape->stage_bytes + (shape->depth - 1) * shape->weight_bytes +
-                         groups * 64 * FP8R_SM90_BLOCK_K + ALIGN_BYTES;
+    const int read_end = (shape->stages - 1) * shape->stage_bytes + last_read;
     if (shape->shared_bytes < read_end) shape->shared_bytes = read_end;
-    return shape->shared_bytes <= SHARED_SM_BYTES / config->room - SHARED_SYSTEM_BYTES;
+    return shape->shared_bytes <= most_bytes;
 }
 
 int fp8r_sm90_skinny_widest(const struct fp8r_sm90_config *config, const fp8r_problem *problem)
@@ -273,8 +275,7 @@ bool fp8r_sm90_shape_wide(const fp8r_device_facts *device, const struct fp8r_sm9
                                       .depth = 1,
                                       .stage_bytes = (rows + columns) * FP8R_SM90_BLOCK_K,
                                       .tile_m = rows * config->share_m,
-                                      .tile_n = columns * config->share_n,
-                                      .segments = fp8r_sm90_segments(config, problem)};
+                                      .tile_n = columns * config->share_n};
     if (!shape->kernel) return false;
     /* Partial sums take the place of the stages only where too few of these would be left beside them. */
     shape->receive_in_stages = (budget - receive) / shape->stage_bytes < WIDE_STAGES_WORTH;

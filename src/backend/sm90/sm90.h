@@ -71,7 +71,7 @@ struct fp8r_sm90_shape {
     int32_t tokens_offset, halves_offset; /* skinny, quantising: codes, behind the stages; rows */
     int32_t halves_rows;                  /* that there is room for; 0: none are quantised */
     int32_t tile_m, tile_n; /* rows and columns of out that one cluster makes */
-    int32_t raster, segments;
+    int32_t raster;
 };
 
 enum { FP8R_SM90_SHAPES_MAX = 12 };
