@@ -163,20 +163,27 @@ static fp8r_status refused(const struct fp8r_sm90_plan *plan)
     return fp8r_fail(FP8R_ERROR_DEVICE, "cuTensorMapEncodeTiled refused an operand of sm90:%s", plan->config->name);
 }
 
+/* All that is no address: what the plan fixed, and what this call's rows and weights change of it. */
+static struct fp8r_sm90_args args_of(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_shape *shape,
+                                     const struct fp8r_sm90_args *fixed, const fp8r_problem *problem)
+{
+    struct fp8r_sm90_args args = *fixed;
+    if (problem->b.batch_stride != plan->problem.b.batch_stride) fp8r_sm90_fix_weights(plan, shape, problem, &args);
+    fill_rows(plan, shape, problem, &args);
+    return args;
+}
+
 fp8r_status fp8r_sm90_launch(const struct fp8r_sm90_plan *plan, const fp8r_problem *problem,
                              const fp8r_pointers *pointers, void *workspace, void *stream)
 {
     const struct fp8r_sm90_shape *shape = plan->shapes;
     while (shape->m_max < problem->m)
         ++shape;
-    struct fp8r_sm90_args args = plan->fixed[shape - plan->shapes];
-    if (problem->b.batch_stride != plan->problem.b.batch_stride)
-        fp8r_sm90_fix_weights(plan, shape, problem, &args);
+    struct fp8r_sm90_args args = args_of(plan, shape, &plan->fixed[shape - plan->shapes], problem);
     if (plan->config->alternate && !(args.flags & FP8R_SM90_INTERLEAVED))
         return fp8r_fail(FP8R_ERROR_UNSUPPORTED,
                          "sm90:%s: b's batch stride must be the prepared one or another multiple of %d rows",
                          plan->config->name, FP8R_SM90_WIDE_GROUP(plan->config->columns));
-    fill_rows(plan, shape, problem, &args);
     if (!fp8r_sm90_fill_maps(plan, shape, problem, pointers, workspace, &args)) return refused(plan);
     fill_places(problem, pointers, &args);
     if (plan->config->packed || plan->config->shifted) fill_matrices(problem, pointers, &args);
@@ -197,9 +204,7 @@ fp8r_status fp8r_sm90_launch_halves(const struct fp8r_sm90_plan *plan, const fp8
                                     const fp8r_operand *a, const fp8r_pointers *pointers, void *stream)
 {
     const struct fp8r_sm90_shape *shape = &plan->halves;
-    struct fp8r_sm90_args args = plan->fixed_halves;
-    if (problem->b.batch_stride != plan->problem.b.batch_stride) fp8r_sm90_fix_weights(plan, shape, problem, &args);
-    fill_rows(plan, shape, problem, &args);
+    struct fp8r_sm90_args args = args_of(plan, shape, &plan->fixed_halves, problem);
     args.load_bytes = shape->depth * shape->rows * FP8R_SM90_BLOCK_K; /* of weights alone */
     args.by_rows = fp8r_sm90_divisor_of(problem->m);
     if (!fp8r_sm90_fill_map_b(plan, shape, problem, pointers, &args)) return refused(plan);
