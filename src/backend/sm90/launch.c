@@ -105,18 +105,20 @@ static dim3 grid_of(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_sh
 /* Do its tiles wait for the L2 rather than for their products, and long enough that it matters where they lie? Blocks of
  * one launch lie in order: neighbours, which read the same rows of b, beside each other, and idle multiprocessors spread
  * evenly. Those that start as others end lie in whatever order these do, and take up to a fifth longer; the start
- * costs a microsecond or two (H200, docs/worklog.md, sm90 28). Up to half of the multiprocessors, kernels take turns.
+ * costs a microsecond or two (H200, docs/worklog.md, sm90 28), which three tiles and more in a row make good sooner. Up to half
+ * of the multiprocessors, kernels take turns.
  * Where rows of b are read once, or operands are swapped, the start was worth more. */
 static bool wants_order(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_shape *shape,
                         const struct fp8r_sm90_args *args)
 {
     const struct fp8r_sm90_config *config = plan->config;
     const int rows = fp8r_sm90_tile_rows(config), columns = config->columns;
-    const int operations_a_byte = 50, blocks = 64;
+    const int turns = (args->tiles - 1) / args->step + 1, blocks = 64;
+    const int operations_a_byte = turns > 2 ? 60 : 50;
     if (config->family != FP8R_SM90_WIDE || config->packed || config->tokens || shape->cluster > 1 || args->tiles_m == 1)
         return false;
     return rows * columns < operations_a_byte * (rows + columns) && 2 * args->step > shape->clusters_resident &&
-           (int64_t)args->segment[1] * ((args->tiles - 1) / args->step + 1) >= blocks;
+           (int64_t)args->segment[1] * turns >= blocks;
 }
 
 /* May it start while the kernel in front runs out? Where a product takes long, the order of its blocks costs more, too: below
