@@ -7,12 +7,14 @@ Where torch is missing, cuBLASLt's first heuristic plays its part, and the table
                  [--bench-cpu PROGRAM] [--list]
 
 --only makes shards: each writes a result file of its own. --gate: what `fp8route gate ROUTES --unseen 50 --json` printed.
-Exit: 0 every bar that was measured holds, 1 one does not, 2 usage, 4 nothing was measured, 77 no GPU.
+Exit: 0 every bar that was measured holds, 1 one does not, 2 usage, 4 nothing was measured, 77 no GPU, 130 interrupted; what was
+measured until then is kept.
 SPDX-License-Identifier: Apache-2.0"""
 import argparse
 import glob
 import json
 import os
+import signal
 import statistics
 import sys
 import time
@@ -25,7 +27,7 @@ from fp8route_c import Failure, Library
 from point import Machine, Point
 from ratios import combine, geomean_interval, paired, reaches
 
-SKIPPED = 77
+SKIPPED, INTERRUPTED = 77, 130
 
 
 def import_torch():
@@ -44,7 +46,7 @@ class Run:
         self.routes = args.routes or self._shipped()
         if args.gate:
             with open(args.gate, encoding="utf-8") as file:
-                self.gate = json.load(file)
+                self.gate = singles.parsed(file.read(), args.gate)
         self.machine = Machine(library, self.routes, import_torch())
         self.wanted, self.measured = self._wanted(), {}
         self.warm(Case(4096, 8192, 8192), 1000)
@@ -81,11 +83,18 @@ class Run:
         is_hot = False
         for i, case in enumerate(cases):
             ways, sustained = self.wanted[case]
-            point = Point(self.machine, case, ways)
-            point.replay(10 if not sustained else 100 if is_hot else 1500)
+            try:
+                self.measured[case] = self._measure(case, ways, 10 if not sustained else 100 if is_hot else 1500, 7 + i)
+            except RuntimeError as failure:  # ours or torch's
+                self.measured[case] = ({}, {}, dict.fromkeys(ways, f"{case.name()}: {failure}"))
             is_hot = is_hot or sustained
-            samples = point.measure(self.args.rounds, 7 + i)
-            self.measured[case] = (samples, dict(point.labels), dict(point.failures))
+
+    def _measure(self, case, ways, ms, seed):
+        point = Point(self.machine, case, ways)
+        try:
+            point.replay(ms)
+            return point.measure(self.args.rounds, seed), dict(point.labels), dict(point.failures)
+        finally:
             point.close()
 
     def samples(self, case):
@@ -132,8 +141,18 @@ class Run:
         return result
 
 
+def judged(bar, run):
+    """A bar's row. Whatever goes wrong in one bar costs its row, not those of the others."""
+    try:
+        return row_of(bar, run.judge(bar), None)
+    except Failure as failure:
+        return row_of(bar, None, str(failure))
+    except Exception as error:  # pylint: disable=broad-exception-caught
+        return row_of(bar, None, f"{type(error).__name__}: {error}")
+
+
 def row_of(bar, result, failure):
-    if failure:
+    if result is None:
         return {"bar": bar.name, "what": bar.what, "must": bar.must, "aim": bar.aim, "measured": False, "note": failure}
     return {"bar": bar.name, "what": bar.what, "must": bar.must, "aim": bar.aim, "larger_is_better": bar.larger,
             "judge": bar.judge, "unit": bar.unit, "measured": True, "ratio": round(result.ratio, 4),
@@ -173,14 +192,14 @@ def cases_json(run):
     return [line(case) for case in run.measured]
 
 
-def write(args, run, device, rows, seconds):
+def write(args, run, device, rows, seconds, is_whole):
     date = time.strftime("%Y-%m-%dT%H-%M-%SZ", time.gmtime())
     torch = run.machine.torch
     words = [os.path.basename(word) if word.startswith("/") else word for word in sys.argv]
     result = {"schema": "fp8route-bench-gpu-1", "date": date, "commit": commit_of(args.commit), "device": device[0],
               "driver": device[1], "torch": torch.__version__ if torch else None,
               "routes": os.path.basename(run.routes) if run.routes else None, "rounds": args.rounds,
-              "seconds": round(seconds), "command": words, "bars": rows, "cases": cases_json(run)}
+              "seconds": round(seconds), "whole": is_whole, "command": words, "bars": rows, "cases": cases_json(run)}
     path = os.path.join(args.results, f"gpu-{date}-{'-'.join(device[0].lower().split())}.json")
     with open(path, "w", encoding="utf-8") as file:
         head = {key: value for key, value in result.items() if key not in ("bars", "cases")}
@@ -207,9 +226,15 @@ def read_arguments():
     args = parser.parse_args()
     named = [name for name in args.only.split(",") if name]
     unknown = set(named) - {bar.name for bar in BARS}
-    if unknown or args.rounds < 3:
-        parser.error(f"no such bar: {', '.join(sorted(unknown))}; there are {', '.join(b.name for b in BARS)}"
-                     if unknown else "--rounds: at least 3")
+    if unknown:
+        parser.error(f"no such bar: {', '.join(sorted(unknown))}; there are {', '.join(b.name for b in BARS)}")
+    if args.rounds < 3:
+        parser.error("--rounds: at least 3")
+    # What would only be noticed when everything is measured.
+    if args.results and not (os.path.isdir(args.results) and os.access(args.results, os.W_OK)):
+        parser.error(f"--results: {args.results} is no folder that can be written to")
+    if args.gate and not os.path.isfile(args.gate):
+        parser.error(f"--gate: there is no file {args.gate}")
     return args, [bar for bar in BARS if not named or bar.name in named]
 
 
@@ -225,22 +250,31 @@ def main():
         print(f"bench-gpu: skipped: no GPU ({failure})")
         return SKIPPED
     start = time.time()
-    run = Run(args, library, bars)
+    try:
+        run = Run(args, library, bars)
+    except Failure as failure:
+        print(f"bench-gpu: {failure}", file=sys.stderr)
+        return 4
     peer = f"torch {run.machine.torch.__version__}" if run.machine.torch else "no torch: cuBLASLt's first heuristic in its part"
     print(f"{device[0]}, driver {device[1]}, {peer}, routes {os.path.basename(run.routes) if run.routes else 'none'}")
-    run.measure_all()
-    rows = []
-    for bar in bars:
-        try:
-            rows.append(row_of(bar, run.judge(bar), None))
-        except Failure as failure:
-            rows.append(row_of(bar, None, str(failure)))
-        print_row(rows[-1])
-        sys.stdout.flush()
-    print(f"{time.time() - start:.0f} s")
-    if args.results:
-        write(args, run, device, rows, time.time() - start)
+    rows, is_whole = [], False
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        run.measure_all()
+        for bar in bars:
+            rows.append(judged(bar, run))
+            print_row(rows[-1])
+            sys.stdout.flush()
+        is_whole = True
+    except KeyboardInterrupt:
+        print("bench-gpu: interrupted", file=sys.stderr)
+    finally:
+        print(f"{time.time() - start:.0f} s")
+        if args.results and (rows or run.measured):
+            write(args, run, device, rows, time.time() - start, is_whole)
     measured = [row for row in rows if row["measured"]]
+    if not is_whole:
+        return INTERRUPTED
     return 4 if not measured else 0 if all(row["holds"] for row in measured) else 1
 
 

@@ -66,7 +66,7 @@ class Point:
         for way, mode in sorted(ways):
             try:
                 self._add(way, mode)
-            except Failure as failure:
+            except RuntimeError as failure:  # ours or torch's
                 self.failures[way, mode] = f"{case.text(way)}: {failure}"
 
     def _batch(self):

@@ -24,16 +24,35 @@ def ran(command):
         raise Failure(f"{command[0]}: {error.strerror}") from error
 
 
+def last_line(done):
+    return done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"{done.args[0]} ended with {done.returncode}"
+
+
+def parsed(text, name):
+    """The JSON object that a program printed, or left in a file."""
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise Failure(f"{name}: no JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise Failure(f"{name}: no JSON object")
+    return found
+
+
 def regret(bar, run):
     """Of `fp8route gate ROUTES --unseen`, read from --gate FILE or measured now."""
     if run.gate is None:
         command = [run.args.program, "gate", run.routes or "", "--unseen", "50", "--device", "cuda", "--json", "--budget",
                    run.args.gate_budget]
         done = ran(command)
-        if not done.stdout.strip().startswith("{"):
-            raise Failure(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "fp8route gate said nothing")
-        run.gate = json.loads(done.stdout)
+        if done.returncode not in (0, 1):  # 1: the routes lose too much, which is what the bars are about
+            raise Failure(last_line(done))
+        run.gate = parsed(done.stdout, "fp8route gate")
+    if "unseen" not in run.gate:
+        raise Failure("the gate was one without --unseen")
     found = run.gate["unseen"]
+    if found["counted"] == 0:
+        raise Failure(f"no unseen problem was measured, {found['left']} were left by the budget")
     note = f"{found['counted']} problems, seed {run.gate.get('seed', 0)}, {found['left']} left by the budget"
     if bar.name == "regret-mean":
         mean = 100 * found["mean_regret"]
@@ -95,9 +114,9 @@ def decision(bar, run):
         done = ran([run.args.bench_cpu, "--results", folder, "decision"])
         files = os.listdir(folder)
         if not files:
-            raise Failure(done.stderr.strip() or f"{run.args.bench_cpu} kept no result")
+            raise Failure(last_line(done))
         with open(os.path.join(folder, files[0]), encoding="utf-8") as file:
-            found = json.load(file)["bars"][0]
+            found = parsed(file.read(), run.args.bench_cpu)["bars"][0]
     scale = found["mine_us"] * 1e3 / found["ratio"]
     return Result(found["mine_us"] * 1e3, *[scale * x for x in found["interval_95"]],
                   note=f"a routed call that launches nothing {statistics.median(list(ns)):.0f}")
@@ -118,8 +137,8 @@ def first_call(bar, run):
     for _ in range(7):
         done = ran(command)
         if done.returncode != 0:
-            raise Failure(done.stderr.strip() or f"first_call ended with {done.returncode}")
-        found.append(json.loads(done.stdout))
+            raise Failure(last_line(done))
+        found.append(parsed(done.stdout, "first_call"))
     beyond = [f["beyond_cuda_ms"] for f in found]
     note = (f"first process {beyond[0]:.0f}; median of CUDA's start {statistics.median(f['cuda_ms'] for f in found):.0f}, "
             f"context {statistics.median(f['context_ms'] for f in found):.0f}, product "
