@@ -214,7 +214,8 @@ FP8R_API FP8R_NODISCARD fp8r_status fp8r_plan_create(fp8r_context *context, cons
 
 /* Runs the family's member with pointers->m rows, 0 <= m <= the planned M. Does not allocate, parse or lock.
  * workspace: on the device, 256-byte aligned, at least fp8r_plan_workspace bytes, not shared by runs that overlap in
- * time; NULL is fine where that is 0. Many threads may run one plan, each with a workspace of its own.
+ * time, those of replayed graphs included; NULL is fine where that is 0. Many threads may run one plan, each with a
+ * workspace of its own.
  * Errors: INVALID_ARGUMENT (m, a missing or less aligned pointer, a short workspace), DEVICE. */
 FP8R_API FP8R_NODISCARD fp8r_status fp8r_plan_run(const fp8r_plan *plan, const fp8r_pointers *pointers, void *workspace,
                                                   size_t workspace_bytes, void *stream);
