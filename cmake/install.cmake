@@ -19,9 +19,19 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/fp8route-config-version.cmake DESTINAT
 install(DIRECTORY routes/ DESTINATION ${CMAKE_INSTALL_DATADIR}/fp8route/routes OPTIONAL FILES_MATCHING PATTERN "*.routes")
 install(DIRECTORY shapes/ DESTINATION ${CMAKE_INSTALL_DATADIR}/fp8route/shapes OPTIONAL FILES_MATCHING PATTERN "*.txt")
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs FILES_MATCHING PATTERN "*.md" PATTERN generate EXCLUDE)
-# The measurements that the documents link to.
-install(DIRECTORY bench/results/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/bench/results FILES_MATCHING PATTERN "*.json" PATTERN "*.jsonl"
-    PATTERN "*.html")
+# Of the measurements, which are many megabytes, those that the documents link to. What they only name is in the source tree.
+file(GLOB documents CONFIGURE_DEPENDS *.md docs/*.md routes/*.md)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${documents})
+foreach(document IN LISTS documents)
+    file(READ ${document} text)
+    string(REPLACE "](" "->(" text "${text}") # a list of CMake's may hold no bracket
+    string(REGEX MATCHALL "->[(][./]*bench/results/[A-Za-z0-9._-]+[)]" links "${text}")
+    list(TRANSFORM links REPLACE "^->[(][./]*|[)]$" "")
+    list(APPEND linked_results ${links})
+endforeach()
+list(REMOVE_DUPLICATES linked_results)
+install(FILES ${linked_results} DESTINATION ${CMAKE_INSTALL_DOCDIR}/bench/results)
+install(FILES routes/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/routes)
 install(DIRECTORY examples/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples FILES_MATCHING PATTERN "*.c" PATTERN "*.py"
     PATTERN __pycache__ EXCLUDE)
 install(FILES README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
