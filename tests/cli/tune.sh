@@ -120,6 +120,7 @@ complains '^ 33 %  grid, again: Mx8x8 M=[123]'
 
 # a default that turned out wrong when nothing was confirmed yet: nothing is, however often the tune goes on, and no route leads there
 PACE_STEADY_US=1000 PACE_RIVAL_US=800 expect 0 tune --family 8x8 --m 1 --warm --plugin "$pace" --samples "$work/once" --out "$work/once.routes"
+grep -q '"record":"case".*"default_last":[1-9]' "$work/once/all.jsonl" || fail "$last: nothing says up to where the default is the same"
 mkdir "$work/late"
 sed '/"phase":"confirm"/d; s/"record":"done".*/"record":"dropped","case":0,"candidate":0,"why":"wrong result"}\n{&/' \
     "$work/once/all.jsonl" >"$work/late/all.jsonl"

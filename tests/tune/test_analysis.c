@@ -28,11 +28,13 @@ struct truth {
     double noise;
     bool is_noisy;
     int fallback;
+    int64_t default_last;
 };
 
 static void write_case(struct sample_writer *writer, const struct truth *truth, struct fp8r_random *random)
 {
-    struct sample_case it = {.weight = 1, .candidates = candidates, .count = 3, .fallback = truth->fallback};
+    struct sample_case it = {.weight = 1, .candidates = candidates, .count = 3, .fallback = truth->fallback,
+                             .default_last = truth->default_last};
     int number;
     snprintf(it.problem, sizeof it.problem, "%lldx256x512", (long long)truth->m);
     assert_int_equal(sample_writer_case(writer, &it, &number, &failure), FP8R_EXIT_GOOD);
@@ -78,12 +80,12 @@ static char *routes_of(const struct truth *truths, const int *order, int count)
 }
 
 static const struct truth truths[] = {
-    {1, {100, 150, 400}, 0.02, false, 0},  /* the default, clearly */
-    {4, {100, 101, 400}, 0.02, false, 0},  /* the default, within the noise of another */
-    {16, {150, 100, 400}, 0.02, false, 0}, /* another, clearly */
-    {64, {300, 200, 400}, 0.02, false, 0}, /* the same */
-    {256, {900, 700, 400}, 0.02, false, 0},
-    {1024, {900, 700, 400}, 0.02, true, 0}, /* marked noisy: the default stays whatever the times */
+    {1, {100, 150, 400}, 0.02, false, 0, 0},  /* the default, clearly */
+    {4, {100, 101, 400}, 0.02, false, 0, 0},  /* the default, within the noise of another */
+    {16, {150, 100, 400}, 0.02, false, 0, 0}, /* another, clearly */
+    {64, {300, 200, 400}, 0.02, false, 0, 0}, /* the same */
+    {256, {900, 700, 400}, 0.02, false, 0, 0},
+    {1024, {900, 700, 400}, 0.02, true, 0, 0}, /* marked noisy: the default stays whatever the times */
 };
 enum { TRUTHS = sizeof truths / sizeof *truths };
 
@@ -114,7 +116,7 @@ static void the_default_has_a_segment_of_its_own(void **state)
 {
     (void)state;
     static const struct truth changing[] = {
-        {1, {150, 100, 400}, 0.02, false, 0}, {4, {150, 100, 400}, 0.02, false, 1}, {16, {150, 100, 400}, 0.02, false, 0}};
+        {1, {150, 100, 400}, 0.02, false, 0, 0}, {4, {150, 100, 400}, 0.02, false, 1, 0}, {16, {150, 100, 400}, 0.02, false, 0, 0}};
     static const int order[] = {0, 1, 2};
     char *text = routes_of(changing, order, 3), *at = text;
     static const char *const ranges[] = {"m=1..2 ", "m=3..8 ", "m=9..16 "};
@@ -131,6 +133,31 @@ static void the_default_has_a_segment_of_its_own(void **state)
         at = end + 1;
     }
     free(text);
+}
+
+/* Ties at both, of another default each: the rows between keep theirs, as far as the samples say which it is. */
+static void ties_end_where_the_default_changes(void **state)
+{
+    (void)state;
+    static const int order[] = {0, 1};
+    struct truth ties[] = {{16, {100, 101, 400}, 0.02, false, 0, 24}, {26, {101, 100, 400}, 0.02, false, 1, 1 << 24}};
+    static const struct {
+        int32_t kind;
+        int64_t default_last;
+        const char *first, *second;
+    } cases[] = {{FP8R_DEVICE_CPU, 24, "m=16..24 ", "m=25..26 "},
+                 {FP8R_DEVICE_CPU, 0, "m=16..20 ", "m=21..26 "},
+                 {FP8R_DEVICE_CUDA, 24, "m=16..24 ", "m=25..26 "},
+                 {FP8R_DEVICE_CUDA, 0, "m=16..16 ", "m=17..26 "}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        machine_kind = cases[i].kind;
+        ties[0].default_last = cases[i].default_last;
+        char *text = routes_of(ties, order, 2);
+        machine_kind = FP8R_DEVICE_CPU;
+        if (!strstr(text, cases[i].first) || !strstr(text, cases[i].second))
+            fail_msg("not %s and %s:\n%s", cases[i].first, cases[i].second, text);
+        free(text);
+    }
 }
 
 /* A GPU's kernels work in whole tiles: what was measured holds for fewer rows, not for more. The file says where it was
@@ -177,7 +204,7 @@ static void small_gains_and_noise_change_nothing(void **state)
 {
     (void)state;
     static const int order[1] = {0};
-    static const struct truth small = {8, {101.5, 100, 400}, 0.01, false, 0}, loud = {8, {104, 100, 400}, 0.4, false, 0};
+    static const struct truth small = {8, {101.5, 100, 400}, 0.01, false, 0, 0}, loud = {8, {104, 100, 400}, 0.4, false, 0, 0};
     const struct truth *both[2] = {&small, &loud};
     for (int i = 0; i < 2; i++) {
         char *text = routes_of(both[i], order, 1);
@@ -192,6 +219,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(segments_say_what_is_true),
         cmocka_unit_test(the_default_has_a_segment_of_its_own),
+        cmocka_unit_test(ties_end_where_the_default_changes),
         cmocka_unit_test(a_gpu_has_steps),
         cmocka_unit_test(order_does_not_matter),
         cmocka_unit_test(small_gains_and_noise_change_nothing),

@@ -75,7 +75,7 @@ static int write_routes(struct fp8r_tool_error *error)
     struct fp8r_quick_routes routes = {0};
     struct fp8r_entrant entrant = {"cpu", "skinny", "r1", "cpu:skinny"};
     double time = 5;
-    struct fp8r_point point = {3, 0, 0, true, 1, 1, &time};
+    struct fp8r_point point = {3, 0, 0, true, 1, 1, &time, 0};
     struct fp8r_points points = {&entrant, 1, &point, 1, 1};
     FILE *file = fopen(list, "w");
     assert_non_null(file);

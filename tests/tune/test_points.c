@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "support/fake.h"
+#include "tune/border.h"
 #include "tune/entrants.h"
 #include "tune/families.h"
 #include "tune/points.h"
@@ -24,12 +25,55 @@ static struct fp8r_entrant entrants[3] = {{"cpu", "skinny", "r1", "cpu:skinny"},
 static void borders(void **state)
 {
     (void)state;
-    assert_int_equal(fp8r_points_border(1, 2), 1);
-    assert_int_equal(fp8r_points_border(2, 4), 2);
-    assert_int_equal(fp8r_points_border(8, 16), 11);
-    assert_int_equal(fp8r_points_border(16, 64), 32);
-    assert_int_equal(fp8r_points_border(7, 8), 7);
-    assert_int_equal(fp8r_points_border(1, 1000000), 1000);
+    static const struct {
+        struct fp8r_border border;
+        int64_t last;
+    } cases[] = {
+        {{.m = 1, .m_next = 2}, 1},
+        {{.m = 2, .m_next = 4}, 2},
+        {{.m = 8, .m_next = 16}, 11},
+        {{.m = 16, .m_next = 64}, 32},
+        {{.m = 7, .m_next = 8}, 7},
+        {{.m = 1, .m_next = 1000000}, 1000},
+        {{.m = 16, .m_next = 64, .has_steps = true}, 16},
+        /* between two defaults it is theirs */
+        {{.m = 16, .m_next = 64, .stays = true, .stays_next = true}, 32},
+        {{.m = 16, .m_next = 64, .stays = true, .stays_next = true, .default_last = 24}, 24},
+        {{.m = 16, .m_next = 64, .stays = true, .stays_next = true, .default_last = 60}, 60},
+        {{.m = 16, .m_next = 64, .stays = true, .stays_next = true, .default_last = 80}, 63},
+        {{.m = 16, .m_next = 64, .stays = true, .stays_next = true, .default_last = 24, .has_steps = true}, 24},
+        /* one default, and somebody who beat the other */
+        {{.m = 16, .m_next = 64, .stays = true, .default_last = 24}, 24},
+        {{.m = 16, .m_next = 64, .stays = true, .default_last = 60}, 32},
+        {{.m = 16, .m_next = 64, .stays_next = true, .default_last = 24}, 32},
+        {{.m = 16, .m_next = 64, .stays_next = true, .default_last = 60}, 60},
+        {{.m = 16, .m_next = 64, .stays_next = true, .default_last = 60, .has_steps = true}, 16},
+        /* two who beat them */
+        {{.m = 16, .m_next = 64, .default_last = 24}, 32},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(fp8r_border_place(&cases[i].border), cases[i].last);
+}
+
+/* Ties with another default each: neither side was beaten, so every row in between keeps its own default. */
+static void ties_end_where_the_default_changes(void **state)
+{
+    (void)state;
+    double times[2][3] = {{10, 11, 90}, {20, 19, 91}};
+    struct fp8r_point list[2] = {{16, 0, 0, false, 1, 1, times[0], 24}, {26, 1, 1, false, 1, 1, times[1], 1 << 24}};
+    struct fp8r_points points = {entrants, 3, list, 2, 2};
+    struct fp8r_segment made[2];
+    assert_int_equal(fp8r_points_segments(&points, made), 2);
+    assert_int_equal(made[0].m_last, 24);
+    assert_int_equal(made[1].m_first, 25);
+    list[0].default_last = 0; /* not known */
+    assert_int_equal(fp8r_points_segments(&points, made), 2);
+    assert_int_equal(made[0].m_last, 20);
+    list[0].default_last = 24;
+    list[1].fallback = 0; /* one default, and its rival won at the second */
+    list[1].gain_low = list[1].gain_high = 1.2;
+    assert_int_equal(fp8r_points_segments(&points, made), 2);
+    assert_int_equal(made[0].m_last, 20);
 }
 
 /* skinny up to 8, then packed (a tie at 16, clear beyond). */
@@ -37,11 +81,11 @@ static void segments(void **state)
 {
     (void)state;
     double times[5][3] = {{10, 40, 90}, {20, 45, 91}, {80, 50, 92}, {300, 60, 93}, {900, 120, 94}};
-    struct fp8r_point list[5] = {{2, 0, 1, true, 3.0, 4.0, times[0]},
-                                 {8, 0, 1, true, 2.0, 2.5, times[1]},
-                                 {16, 1, 1, false, 1, 1, times[2]},
-                                 {64, 1, 1, true, 1, 1, times[3]},
-                                 {256, 1, 1, true, 1, 1, times[4]}};
+    struct fp8r_point list[5] = {{2, 0, 1, true, 3.0, 4.0, times[0], 0},
+                                 {8, 0, 1, true, 2.0, 2.5, times[1], 0},
+                                 {16, 1, 1, false, 1, 1, times[2], 0},
+                                 {64, 1, 1, true, 1, 1, times[3], 0},
+                                 {256, 1, 1, true, 1, 1, times[4], 0}};
     struct fp8r_points points = {entrants, 3, list, 5, 5};
     struct fp8r_segment made[5];
     assert_int_equal(fp8r_points_segments(&points, made), 3);
@@ -68,7 +112,7 @@ static void runners_up_were_measured(void **state)
 {
     (void)state;
     double times[2][3] = {{10, 11, 90}, {20, 0, 91}};
-    struct fp8r_point list[2] = {{1, 0, 0, true, 1, 1, times[0]}, {2, 0, 0, true, 1, 1, times[1]}};
+    struct fp8r_point list[2] = {{1, 0, 0, true, 1, 1, times[0], 0}, {2, 0, 0, true, 1, 1, times[1], 0}};
     struct fp8r_points points = {entrants, 3, list, 2, 2};
     struct fp8r_segment made[2];
     assert_int_equal(fp8r_points_segments(&points, made), 1);
@@ -87,10 +131,10 @@ static void the_default_has_a_segment_of_its_own(void **state)
 {
     (void)state;
     double times[4][3] = {{10, 20, 30}, {20, 0, 0}, {40, 60, 0}, {80, 160, 0}};
-    struct fp8r_point list[4] = {{1, 0, 1, true, 1.8, 2.2, times[0]},
-                                 {4, 0, 0, true, 1, 1, times[1]},
-                                 {16, 0, 1, true, 1.3, 1.6, times[2]},
-                                 {64, 0, 1, true, 1.9, 2.1, times[3]}};
+    struct fp8r_point list[4] = {{1, 0, 1, true, 1.8, 2.2, times[0], 0},
+                                 {4, 0, 0, true, 1, 1, times[1], 0},
+                                 {16, 0, 1, true, 1.3, 1.6, times[2], 0},
+                                 {64, 0, 1, true, 1.9, 2.1, times[3], 0}};
     struct fp8r_points points = {entrants, 3, list, 4, 4};
     struct fp8r_segment made[4];
     assert_int_equal(fp8r_points_segments(&points, made), 3);
@@ -106,7 +150,7 @@ static void the_default_has_a_segment_of_its_own(void **state)
     assert_string_equal(made[2].runner_up, "cpu:packed");
     assert_true(fabs(made[2].runner_up_us - 2 * sqrt(40 * 80)) < 1e-9);
     list[1].gain_low = list[1].gain_high = 0; /* no default was raced there */
-    list[2] = (struct fp8r_point){16, 0, 0, true, 1, 1, times[2]};
+    list[2] = (struct fp8r_point){16, 0, 0, true, 1, 1, times[2], 0};
     assert_int_equal(fp8r_points_segments(&points, made), 4);
 }
 
@@ -228,17 +272,50 @@ static void fallbacks_are_the_defaults(void **state)
     }
 }
 
+/* Up to which M the default is the same, asked of a row whose pick changes there. */
+static void the_default_ends_where_another_begins(void **state)
+{
+    static const struct {
+        int64_t second_from, m, last;
+    } cases[] = {{25, 16, 24}, {25, 24, 24}, {17, 16, 16}, {1000, 1, 999}, {0, 16, 1 << 24}, {0, (1 << 24) + 1, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct fake fake = {.second_from = cases[i].second_from};
+        const fp8r_backend row = fake_backend(&fake, "high", 2000);
+        const fp8r_backend *const outside[] = {&row};
+        const fp8r_context_options options = {.struct_size = sizeof options, .threads = 1, .backends = outside,
+            .backend_count = 1, .flags = FP8R_NO_ENVIRONMENT | FP8R_NO_ROUTE_FILES};
+        fp8r_context *context = NULL;
+        fp8r_matmul matmul;
+        struct fp8r_entrant *list = NULL;
+        struct fp8r_tool_error error = {0};
+        int count = 0, fallback = -1;
+        int64_t last = -1;
+        assert_int_equal(fp8r_context_create((fp8r_device){FP8R_DEVICE_CPU, 0}, &options, &context), FP8R_OK);
+        assert_int_equal(fp8r_entrants_list(context, &list, &count, &error), FP8R_EXIT_GOOD);
+        assert_int_equal(fp8r_family_member("Mx64x64", cases[i].m, &matmul), FP8R_OK);
+        assert_int_equal(fp8r_entrants_fallback(context, &matmul, list, count, &fallback, &error), FP8R_EXIT_GOOD);
+        assert_int_equal(fp8r_entrants_fallback_last(context, "Mx64x64", cases[i].m, list, count, fallback, &last, &error),
+                         FP8R_EXIT_GOOD);
+        assert_int_equal(last, cases[i].last);
+        free(list);
+        fp8r_context_destroy(context);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(borders),
         cmocka_unit_test(segments),
+        cmocka_unit_test(ties_end_where_the_default_changes),
         cmocka_unit_test(runners_up_were_measured), cmocka_unit_test(the_default_has_a_segment_of_its_own),
         cmocka_unit_test(family_texts),
         cmocka_unit_test(bad_families),
         cmocka_unit_test(lists_of_m),
         cmocka_unit_test(case_lists),
         cmocka_unit_test(fallbacks_are_the_defaults),
+        cmocka_unit_test(the_default_ends_where_another_begins),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

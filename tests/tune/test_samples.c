@@ -24,7 +24,7 @@ static struct fp8r_route_file machine(int32_t threads)
 }
 
 static struct sample_candidate candidates[2] = {{.name = "cpu:one", .rev = "r1"}, {.name = "blas:sgemm", .rev = "r2"}};
-static const struct sample_case one_case = {
+static struct sample_case one_case = {
     .problem = "1x64x32", .weight = 1, .candidates = candidates, .count = 2, .fallback = 1};
 
 /* A run with `rounds` rounds of one case. */
@@ -95,6 +95,26 @@ static void reads_back(void **state)
     samples_fini(&samples);
 }
 
+/* Up to which M the default is the same: a file need not say it, and of two runs the one that says less holds. */
+static void the_reach_of_the_default_reads_back(void **state)
+{
+    (void)state;
+    static const int64_t said[][3] = {{0, 0, 0}, {24, 0, 24}, {0, 24, 24}, {24, 30, 24}, {30, 24, 24}};
+    struct fp8r_route_file two = machine(2);
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        struct samples samples = {0};
+        assert_int_equal(truncate(path, 0), 0);
+        for (int run = 0; run < 2; run++) {
+            one_case.default_last = said[i][run];
+            write_run(&two, 1, false);
+        }
+        one_case.default_last = 0;
+        assert_int_equal(samples_read(&samples, path, &failure), FP8R_EXIT_GOOD);
+        assert_int_equal(samples.cases[0].default_last, said[i][2]);
+        samples_fini(&samples);
+    }
+}
+
 static void machines_stay_apart(void **state)
 {
     (void)state;
@@ -154,6 +174,9 @@ static void torn_line_is_cut(void **state)
 #define CASE(problem, weight, name, rev)                                                                                    \
     "{\"record\":\"case\",\"case\":1,\"problem\":\"" problem "\",\"weight\":" weight                                         \
     ",\"default\":0,\"candidates\":[{\"name\":\"" name "\",\"rev\":\"" rev "\"}]}\n"
+#define LAST(last)                                                                                                         \
+    "{\"record\":\"case\",\"case\":1,\"problem\":\"7x2x3\",\"weight\":1.0,\"default\":0,\"candidates\":[{\"name\":\"a:b\",\"rev\":\"r\"}]"  \
+    ",\"default_last\":" last "}\n"
 #define RUN(margin)                                                                                                        \
     "{\"record\":\"run\",\"schema\":\"fp8route.samples/1\",\"run\":\"x\",\"seed\":1,\"margin\":" margin                      \
     ",\"machine\":\"\"}\n"
@@ -167,7 +190,7 @@ static void extremes_are_read(void **state)
     (void)state;
     static const char *const good[] = {
         CASE("1x1x1", "1e18", "a:b", "r"), CASE("1x1x1", "0.001", "A.b=c-d_9:0", ""),
-        SAMPLE("0.001000"), SAMPLE("400000000000.000000")};
+        LAST("7"), LAST("9223372036854775807"), SAMPLE("0.001000"), SAMPLE("400000000000.000000")};
     struct fp8r_route_file two = machine(2);
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         struct samples samples = {0};
@@ -201,6 +224,7 @@ static void bad_lines_are_named(void **state)
         CASE("1x2x3", "1", ":b", "r"), CASE("1x2x3", "1", "a:b:c", "r"), CASE("1x2x3", "1", "a b:c", "r"),
         CASE("1x2x3", "1", "<script>:b", "r"), CASE("1x2x3", "1", "a:b\\u0007", "r"), CASE("1x2x3", "1", "a:\xC3\xA9", "r"),
         CASE("1x2x3", "1", "a:b", "r\\u001b"),
+        LAST("6"), LAST("-1"), LAST("7.5"), LAST("\"7\""), LAST("null"),
         RUN("-1"), RUN("0"), RUN("1"), RUN("5"), RUN("1e308"),
     };
     struct fp8r_route_file two = machine(2);
@@ -238,6 +262,7 @@ int main(void)
     close(file);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(reads_back, empty),       cmocka_unit_test_setup(machines_stay_apart, empty),
+        cmocka_unit_test_setup(the_reach_of_the_default_reads_back, empty),
         cmocka_unit_test_setup(protocols_stay_apart, empty),
         cmocka_unit_test_setup(torn_line_is_cut, empty), cmocka_unit_test_setup(bad_lines_are_named, empty),
         cmocka_unit_test_setup(one_writer_a_file, empty), cmocka_unit_test_setup(extremes_are_read, empty),

@@ -60,9 +60,7 @@ bool analysis_is_switch(const struct analysis_family *family, size_t i);
  * default? */
 bool analysis_is_border(const struct analysis_family *family, size_t i);
 
-/* The last m that belongs to point i's side of the border behind it: the geometric mean of the two, rounded down. With
- * steps, point i's own m: a row more may cost its choice a tile more, while the choice at the next point is as fast there
- * with fewer rows. */
+/* The last m that belongs to point i's side of the border behind it (fp8r_border_place). */
 int64_t analysis_border(const struct analysis_family *family, size_t i);
 
 /* The route file that the analysis amounts to, with the machine's header. Fini it. Exit codes: internal. */

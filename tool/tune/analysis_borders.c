@@ -1,9 +1,9 @@
 /* Where one decision ends and the next begins.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
 #include <string.h>
 
 #include "tune/analysis.h"
+#include "tune/border.h"
 
 bool analysis_is_switch(const struct analysis_family *family, size_t i)
 {
@@ -26,9 +26,14 @@ bool analysis_is_border(const struct analysis_family *family, size_t i)
 
 int64_t analysis_border(const struct analysis_family *family, size_t i)
 {
-    int64_t left = family->points[i].it->m, right = family->points[i + 1].it->m;
-    if (family->has_steps)
-        return left;
-    int64_t middle = (int64_t)floor(sqrt((double)left) * sqrt((double)right) + 1e-9);
-    return middle < left ? left : middle >= right ? right - 1 : middle;
+    const struct analysis_point *left = &family->points[i], *right = &family->points[i + 1];
+    const char *here = left->it->candidates[left->it->fallback].name;
+    bool changes = strcmp(here, right->it->candidates[right->it->fallback].name) != 0;
+    struct fp8r_border border = {.m = left->it->m,
+                                 .m_next = right->it->m,
+                                 .stays = relation(left) == 1,
+                                 .stays_next = relation(right) == 1,
+                                 .default_last = changes ? left->it->default_last : 0,
+                                 .has_steps = family->has_steps};
+    return fp8r_border_place(&border);
 }

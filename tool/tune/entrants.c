@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sizes.h"
+#include "problem/grammar.h"
 #include "tool_status.h"
 
 static void set_entrant(struct fp8r_entrant *entrant, const fp8r_backend_info *info, const char *config)
@@ -64,6 +66,39 @@ int fp8r_entrants_fallback(fp8r_context *context, const fp8r_matmul *matmul,
         if (candidate->verdict == FP8R_VERDICT_CHOSEN) *fallback = find(entrants, count, candidate);
     }
     fp8r_explanation_destroy(explanation);
+    return code;
+}
+
+/* Where a product is too large to be asked about, its default is nobody's. */
+static int is_fallback_at(fp8r_context *context, const char *family, int64_t m, const struct fp8r_entrant *entrants,
+                          int count, int fallback, bool *is_it, struct fp8r_tool_error *error)
+{
+    fp8r_matmul member;
+    int found = -1;
+    *is_it = false;
+    if (fp8r_family_member(family, m, &member) != FP8R_OK) return FP8R_EXIT_GOOD;
+    int code = fp8r_entrants_fallback(context, &member, entrants, count, &found, error);
+    *is_it = found == fallback;
+    return code;
+}
+
+int fp8r_entrants_fallback_last(fp8r_context *context, const char *family, int64_t m,
+                                const struct fp8r_entrant *entrants, int count, int fallback, int64_t *last,
+                                struct fp8r_tool_error *error)
+{
+    const int64_t most = INT64_C(1) << 24; /* nobody measures more rows */
+    int64_t beyond = most + 1; /* the default is another there, or nobody asks */
+    int code = FP8R_EXIT_GOOD;
+    *last = m <= most ? m : 0;
+    while (m <= most && beyond - *last > 1 && code == FP8R_EXIT_GOOD) {
+        bool is_doubling = beyond > most, is_it;
+        int64_t next = is_doubling ? fp8r_size_min(2 * *last, most) : *last + (beyond - *last) / 2;
+        code = is_fallback_at(context, family, next, entrants, count, fallback, &is_it, error);
+        if (is_it)
+            *last = next;
+        else
+            beyond = next;
+    }
     return code;
 }
 

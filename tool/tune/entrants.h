@@ -18,6 +18,12 @@ int fp8r_entrants_fallback(fp8r_context *context, const fp8r_matmul *matmul,
                            const struct fp8r_entrant *entrants, int count, int *fallback,
                            struct fp8r_tool_error *error);
 
+/* The last m, from this one up, at which the default of the family is still that entrant; 0 where that is not looked for, for an
+ * m beyond all that is measured. Asks for m doubled until it is another, and halves from there. Exit codes: INTERNAL. */
+int fp8r_entrants_fallback_last(fp8r_context *context, const char *family, int64_t m,
+                                const struct fp8r_entrant *entrants, int count, int fallback, int64_t *last,
+                                struct fp8r_tool_error *error);
+
 /* Takes away what would keep an untuned machine's own choice from being seen: FP8ROUTE_BACKEND and
  * FP8ROUTE_UNROUTED. To be called before the context is made; says which were set in `text` ("" for none). */
 void fp8r_entrants_clear_environment(char *text, size_t size);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/sizes.h"
+#include "tune/border.h"
 
 void fp8r_points_fini(struct fp8r_points *points)
 {
@@ -15,13 +15,6 @@ void fp8r_points_fini(struct fp8r_points *points)
     free(points->points);
     free(points->entrants);
     *points = (struct fp8r_points){0};
-}
-
-/* Times change by factors, not by steps: the geometric mean lies in the middle. */
-int64_t fp8r_points_border(int64_t m, int64_t m_next)
-{
-    int64_t middle = (int64_t)sqrt((double)m * (double)m_next);
-    return fp8r_size_max(m, fp8r_size_min(middle, m_next - 1));
 }
 
 /* Geometric mean of an entrant's medians over points first..last; 0 where it lacks one. */
@@ -103,6 +96,17 @@ static bool belong_together(const struct fp8r_point *a, const struct fp8r_point 
     return a->chosen == b->chosen && a->is_clear == b->is_clear && relation(a) == relation(b);
 }
 
+static int64_t border_behind(const struct fp8r_point *point)
+{
+    const struct fp8r_point *next = point + 1;
+    struct fp8r_border border = {.m = point->m,
+                                 .m_next = next->m,
+                                 .stays = relation(point) == 1,
+                                 .stays_next = relation(next) == 1,
+                                 .default_last = point->fallback != next->fallback ? point->default_last : 0};
+    return fp8r_border_place(&border);
+}
+
 int fp8r_points_segments(const struct fp8r_points *points, struct fp8r_segment *segments)
 {
     int count = 0;
@@ -111,7 +115,7 @@ int fp8r_points_segments(const struct fp8r_points *points, struct fp8r_segment *
             last++;
         make_segment(points, first, last, &segments[count]);
         if (count > 0) {
-            int64_t border = fp8r_points_border(segments[count - 1].m_last, segments[count].m_first);
+            int64_t border = border_behind(&points->points[first - 1]);
             segments[count - 1].m_last = border;
             segments[count].m_first = border + 1;
         }

@@ -17,6 +17,7 @@ struct fp8r_point {
     bool is_clear;
     double gain_low, gain_high; /* interval of default time / chosen time */
     double *medians_us;         /* one an entrant; 0 where it was not measured */
+    int64_t default_last;       /* up to this m the default is the same; 0: unknown */
 };
 
 struct fp8r_points {
@@ -25,9 +26,6 @@ struct fp8r_points {
     struct fp8r_point *points; /* by ascending m */
     size_t count, capacity;
 };
-
-/* What happens between two neighbouring M of different routes: the last m of the first. */
-int64_t fp8r_points_border(int64_t m, int64_t m_next);
 
 /* Segments from points: neighbours of equal choice and verdict become one, unless the choice is the default at one of them and
  * replaces it at the other. Writes up to points->count

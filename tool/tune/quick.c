@@ -180,10 +180,13 @@ static int conclude(struct work *work, struct fp8r_contest *contest, int fallbac
     if (code != FP8R_EXIT_GOOD) return code;
     set_medians(contest, point);
     point->fallback = fallback;
-    if (fallback >= 0 && contest->racers[fallback].standing == FP8R_STANDING_RACING)
+    if (fallback >= 0 && contest->racers[fallback].standing == FP8R_STANDING_RACING) {
         decide(contest, work->quick->margin, point);
-    else
+        code = fp8r_entrants_fallback_last(work->quick->context, work->family->text, point->m, work->points->entrants,
+                                           work->points->entrant_count, fallback, &point->default_last, error);
+    } else {
         decide_alone(contest, point);
+    }
     work->best_us = INFINITY;
     for (int i = 0; i < contest->count; i++) {
         if (!(point->medians_us[i] > 0)) continue;
@@ -191,7 +194,7 @@ static int conclude(struct work *work, struct fp8r_contest *contest, int fallbac
         work->best_us = fmin(work->best_us, point->medians_us[i]);
     }
     work->m_before = point->m;
-    return FP8R_EXIT_GOOD;
+    return code;
 }
 
 /* Members whose own key is another (a column-major a of odd M is less aligned) would never be looked up here.

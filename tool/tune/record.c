@@ -160,7 +160,7 @@ int record_case(struct record *record, const struct sample_case *wanted, size_t 
     if (code != FP8R_EXIT_GOOD)
         return code;
     known = samples_find(&record->samples, record->machine, wanted->problem);
-    known->weight = wanted->weight > known->weight ? wanted->weight : known->weight;
+    sample_case_join(known, wanted);
     *index = (size_t)(known - record->samples.cases);
     if (!extend_numbers(record, *index))
         return fp8r_tool_error_memory(error, "a case");

@@ -97,6 +97,20 @@ static void list_candidates(struct race *race, struct sample_case *wanted)
     }
 }
 
+/* Up to where the default stays what it is: routes end there. A gate and an audit make none. */
+static int find_default_last(const struct race *race, struct sample_case *wanted, struct fp8r_tool_error *error)
+{
+    char family[FP8R_TEXT_BYTES];
+    if (race->rules->phase > SAMPLE_CONFIRM || race->fallback < 0 || race->candidates[race->fallback] < 0)
+        return FP8R_EXIT_GOOD;
+    int code = fp8r_tool_status(error, fp8r_family_format(&wanted->key, family, sizeof family));
+    return code == FP8R_EXIT_GOOD
+               ? fp8r_entrants_fallback_last(race->track->context, family, wanted->m, race->track->entrants->entrants,
+                                             race->track->entrants->entrant_count, race->fallback, &wanted->default_last,
+                                             error)
+               : code;
+}
+
 /* Announces the case: its candidates are the entrants that can run it, whether they race today or not. */
 static int announce(struct race *race, const char *problem, const fp8r_matmul *member, struct fp8r_tool_error *error)
 {
@@ -118,7 +132,10 @@ static int announce(struct race *race, const char *problem, const fp8r_matmul *m
         copy_candidates(race, known, &wanted);
     else
         list_candidates(race, &wanted);
-    code = wanted.count > 0 ? record_case(race->track->record, &wanted, &race->index, error)
+    if (!known || known->default_last == 0)
+        code = find_default_last(race, &wanted, error);
+    if (code == FP8R_EXIT_GOOD)
+        code = wanted.count > 0 ? record_case(race->track->record, &wanted, &race->index, error)
                             : fp8r_tool_error_set(error, FP8R_EXIT_UNMEASURED, "%s: no backend can run it", problem);
     free(wanted.candidates);
     return code;

@@ -89,6 +89,14 @@ int sample_case_candidate(const struct sample_case *it, const char *name)
     return -1;
 }
 
+void sample_case_join(struct sample_case *it, const struct sample_case *other)
+{
+    if (other->weight > it->weight)
+        it->weight = other->weight;
+    if (it->default_last == 0 || (other->default_last > 0 && other->default_last < it->default_last))
+        it->default_last = other->default_last;
+}
+
 int sample_compare(const struct sample *a, const struct sample *b)
 {
     if (a->run != b->run)

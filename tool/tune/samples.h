@@ -45,6 +45,7 @@ struct sample_case {
     double weight; /* calls in a trace; 1 otherwise; the largest where runs differ */
     struct sample_candidate *candidates;
     int count, fallback; /* fallback: the default's index */
+    int64_t default_last; /* up to this m the default is the same; 0: unknown; the smallest where runs differ */
     bool is_done, is_noisy; /* grid finished; spread stayed too large after the retries */
     int done_run;           /* who said so: the newest run that finished it */
 };
@@ -91,6 +92,9 @@ int sample_case_candidate(const struct sample_case *it, const char *name);
 
 /* Do both list the same candidates (names and revisions) and the same default? Numbers mean others otherwise. */
 bool sample_case_same_list(const struct sample_case *a, const struct sample_case *b);
+
+/* Takes over what another run says of the same case: its weight and its default_last. */
+void sample_case_join(struct sample_case *it, const struct sample_case *other);
 
 /* Was it taken by a tune, not by a gate or an audit? */
 bool sample_is_tuned(const struct sample *sample);

@@ -254,6 +254,9 @@ static int read_case(struct reader *reader, json_t *object, struct sample_case *
     it->machine = reader->samples->runs[reader->run].machine;
     fp8r_key_init(&product.problem, reader->samples->machines[it->machine].mode, &it->key);
     it->m = product.problem.m;
+    if (json_object_get(object, "default_last") && /* files of before do not say it */
+        (!fp8r_json_integer(object, "default_last", &it->default_last) || it->default_last < it->m))
+        return reject(reader, "default_last: a whole number, the problem's M or more");
     int code = read_candidates(reader, list, it);
     if (code == FP8R_EXIT_GOOD && (fallback < 0 || fallback >= it->count))
         code = reject(reader, "default: the number of one of the candidates");
@@ -276,8 +279,8 @@ static int add_case(struct reader *reader, json_t *object)
         code = no_memory(reader);
     if (code != FP8R_EXIT_GOOD || known)
         free(it.candidates);
-    if (code == FP8R_EXIT_GOOD && known && it.weight > known->weight)
-        known->weight = it.weight;
+    if (code == FP8R_EXIT_GOOD && known)
+        sample_case_join(known, &it);
     if (code == FP8R_EXIT_GOOD)
         reader->cases[reader->case_count++] = known ? (size_t)(known - samples->cases) : samples->case_count - 1;
     return code;

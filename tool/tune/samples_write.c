@@ -132,10 +132,11 @@ int sample_writer_case(struct sample_writer *writer, const struct sample_case *i
         json_array_append_new(candidates,
                               json_pack("{s:s, s:s}", "name", it->candidates[i].name, "rev", it->candidates[i].rev));
     *number = writer->cases++;
-    return write_object(writer,
-                        json_pack("{s:s, s:i, s:s, s:f, s:i, s:o}", "record", "case", "case", *number, "problem",
-                                  it->problem, "weight", it->weight, "default", it->fallback, "candidates", candidates),
-                        error);
+    json_t *object = json_pack("{s:s, s:i, s:s, s:f, s:i, s:o}", "record", "case", "case", *number, "problem",
+                               it->problem, "weight", it->weight, "default", it->fallback, "candidates", candidates);
+    if (object && it->default_last > 0)
+        json_object_set_new(object, "default_last", json_integer(it->default_last));
+    return write_object(writer, object, error);
 }
 
 int sample_writer_sample(struct sample_writer *writer, int number, int candidate, const struct sample *sample,
