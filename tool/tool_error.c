@@ -42,6 +42,14 @@ int fp8r_tool_error_memory(struct fp8r_tool_error *error, const char *what)
     return fp8r_tool_error_set(error, FP8R_EXIT_INTERNAL, "out of memory: no room for %s", what);
 }
 
+int fp8r_tool_error_join(struct fp8r_tool_error *error, int code, const struct fp8r_tool_error *other, int other_code)
+{
+    if (other_code == FP8R_EXIT_GOOD) return code;
+    const struct fp8r_tool_error first = *error;
+    return fp8r_tool_error_set(error, fp8r_exit_worse(code, other_code), "%s%s%s", first.text, *first.text ? "; " : "",
+                               other->text);
+}
+
 int fp8r_exit_worse(int a, int b)
 {
     static const int worst_first[] = {FP8R_EXIT_INTERRUPTED, FP8R_EXIT_USAGE,        FP8R_EXIT_INTERNAL,

@@ -27,6 +27,10 @@ __attribute__((format(printf, 3, 4))) int fp8r_tool_error_set(struct fp8r_tool_e
 /* The code that a program with both outcomes ends with: 75 and 2 end it at once, then 6, 5, 1, 3, 4, 0. */
 int fp8r_exit_worse(int a, int b);
 
+/* What is left to say when something fails behind another outcome, as when a file is closed: the worse code, and one line of
+ * both. other_code GOOD changes nothing. */
+int fp8r_tool_error_join(struct fp8r_tool_error *error, int code, const struct fp8r_tool_error *other, int other_code);
+
 /* The out-of-memory line; what names the thing there was no room for ("the tensor list"). */
 int fp8r_tool_error_memory(struct fp8r_tool_error *error, const char *what);
 

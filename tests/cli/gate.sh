@@ -18,7 +18,7 @@ refuses 2 '--unseen is 10001: it must be at most 10000' gate "$work/one.routes" 
 refuses 2 '--unseen is 9223372036854775807: ' gate "$work/one.routes" --unseen 9223372036854775807
 refuses 2 '--budget soon' gate "$work/one.routes" --budget soon
 refuses 2 '--routes is not taken' gate "$work/one.routes" --routes "$work/one.routes"
-refuses 2 '--markdown: .*nowhere' gate "$work/one.routes" --markdown "$work/nowhere/sum.md" --plugin "$pace"
+refuses 5 '--markdown: .*nowhere' gate "$work/one.routes" --markdown "$work/nowhere/sum.md" --plugin "$pace"
 refuses 5 'nowhere' gate "$work/nowhere.routes"
 sed 's/threads=[0-9]*/threads=97/' "$work/one.routes" >"$work/foreign.routes"
 refuses 5 'not of this machine: it was measured with threads=97' gate "$work/foreign.routes" --plugin "$pace"
@@ -93,6 +93,18 @@ expect 4 gate "$work/missing.routes" --plugin "$pace"
 says '^Mx16x16 +1\.\.1 +quantum:loops +unmeasured'
 says 'there is no backend quantum here: .*one that Python or another program registers is there only in that program'
 complains '^fp8route gate: 1 route of .* could not be measured here, 0 were left'
+
+# a summary or samples that do not arrive are said, whatever the verdict is
+if [ -w /dev/full ]; then
+    expect 5 gate "$work/one.routes" --plugin "$pace" --markdown /dev/full
+    says '1 regression'
+    complains '^fp8route gate: --markdown: /dev/full cannot be written: No space left'
+    expect 5 gate "$work/missing.routes" --plugin "$pace" --markdown /dev/full
+    complains 'could not be measured here, .*; --markdown: /dev/full cannot be written'
+fi
+echo text >"$work/no_folder"
+refuses 5 'no_folder.*: Not a directory' gate "$work/one.routes" --plugin "$pace" --samples "$work/no_folder"
+refuses 5 'no_folder/in cannot be made: Not a directory' gate "$work/one.routes" --plugin "$pace" --samples "$work/no_folder/in"
 
 # a wrong result is a failure, whoever is faster
 PACE_STEADY_US=300 PACE_RIVAL_US=200 PACE_FAULT=wrong expect 1 gate "$work/two.routes" --plugin "$pace"

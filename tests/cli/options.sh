@@ -75,7 +75,7 @@ expect 0 help run --json
 says '"name": "weights"'
 never '"name": "tune"'
 refuses 2 'json' help --man --json
-refuses 2 'no file can be made in' help --pages "$work/nowhere"
+refuses 5 'no file can be made in' help --pages "$work/nowhere"
 
 # no colour where it is no terminal; output that cannot be written is an error
 expect 0 explain 1x64x64

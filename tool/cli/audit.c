@@ -154,11 +154,10 @@ static int audit_and_print(const struct audit_arguments *arguments, struct audit
     }
     free(findings->parts);
     samples_fini(&samples);
-    struct fp8r_tool_error closing;
+    struct fp8r_tool_error closing = {0};
     int closed = fp8r_audit_live_close(&session, &closing);
-    if (code == FP8R_EXIT_GOOD && closed != FP8R_EXIT_GOOD)
-        return fp8r_tool_error_set(error, closed, "%s", closing.text);
-    return code == FP8R_EXIT_GOOD ? findings->exit_code : code;
+    if (code == FP8R_EXIT_GOOD) code = findings->exit_code;
+    return fp8r_tool_error_join(error, code, &closing, closed);
 }
 
 static int run(const void *words, struct fp8r_tool_error *error)

@@ -173,7 +173,7 @@ static int open_all(struct work *work, struct fp8r_tool_error *error)
 
 static int fail_markdown(const struct work *work, struct fp8r_tool_error *error)
 {
-    return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "--markdown: %.200s cannot be written: %s",
+    return fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "--markdown: %.200s cannot be written: %s",
                                work->arguments->markdown, strerror(errno));
 }
 
@@ -328,9 +328,8 @@ static int run(const void *words, struct fp8r_tool_error *error)
     if (code == FP8R_EXIT_GOOD)
         code = work.arguments->unseen > 0 ? gate_unseen(&work, markdown, error)
                                           : gate_routes(&work, markdown, error);
-    int written = close_markdown(&work, markdown, &closing), closed = record_close(&work.record, &closing);
-    if (code == FP8R_EXIT_GOOD && (written != FP8R_EXIT_GOOD || closed != FP8R_EXIT_GOOD))
-        code = fp8r_tool_error_set(error, fp8r_exit_worse(written, closed), "%s", closing.text);
+    code = fp8r_tool_error_join(error, code, &closing, close_markdown(&work, markdown, &closing));
+    code = fp8r_tool_error_join(error, code, &closing, record_close(&work.record, &closing));
     fp8r_session_close(&work.session);
     fp8r_route_file_fini(&work.file);
     fp8r_families_fini(&work.families);

@@ -19,11 +19,11 @@ static int write_page(const char *folder, const struct fp8r_verb *verb, struct f
         snprintf(path, sizeof path, "%s/fp8route%s%s.1", folder, verb ? "-" : "", verb ? verb->name : "");
     FILE *file = length > 0 && (size_t)length < sizeof path ? fopen(path, "we") : NULL;
     if (!file)
-        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "--pages: no file can be made in %.200s", folder);
+        return fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "--pages: no file can be made in %.200s", folder);
     fp8r_manual_print_page(verb, file);
     bool failed = ferror(file) != 0;
     if (fclose(file) != 0 || failed)
-        return fp8r_tool_error_set(error, FP8R_EXIT_INTERNAL, "%.300s could not be written", path);
+        return fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "%.300s could not be written", path);
     return FP8R_EXIT_GOOD;
 }
 

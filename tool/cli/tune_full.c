@@ -256,14 +256,11 @@ static int tune(struct session *session, struct fp8r_tool_error *error)
 /* With the files open. */
 static int measure(struct session *session, struct fp8r_tool_error *error)
 {
-    struct fp8r_tool_error closing;
+    struct fp8r_tool_error closing = {0};
     session->full.record = &session->record;
     session->full.user = session;
     int code = tune(session, error);
-    int closed = record_close(&session->record, &closing);
-    if (code == FP8R_EXIT_GOOD && closed != FP8R_EXIT_GOOD)
-        return fp8r_tool_error_set(error, closed, "%s", closing.text);
-    return code;
+    return fp8r_tool_error_join(error, code, &closing, record_close(&session->record, &closing));
 }
 
 int fp8r_tune_full(const struct tune_arguments *arguments, fp8r_context *context,

@@ -73,7 +73,7 @@ static int make_folder(const char *folder, struct fp8r_tool_error *error)
     }
     free(path);
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "%s cannot be made: %s", folder, strerror(errno));
+        return fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "%s cannot be made: %s", folder, strerror(errno));
     return FP8R_EXIT_GOOD;
 }
 
