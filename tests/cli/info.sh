@@ -10,6 +10,9 @@ for row in cpu reference; do says "^$row +yes "; done
 says '^blas +(yes|no) '
 says 'reference:double'
 [ "$(sed -n '/^Configurations/,/^Routes/p' "$work/out" | wc -L)" -le 100 ] || fail 'a line of configurations is longer than 100'
+sed -n '/^Configurations/,/^Routes/p' "$work/out" >"$work/configurations"
+[ "$(grep -c '^$' "$work/configurations")" -eq 1 ] || fail 'an empty line among the configurations'
+grep -Eq '(sm90|cublaslt|cuda):' "$work/configurations" && fail 'configurations of what cannot be used here'
 [ "$(grep -c '^  cpu:' "$work/out")" -gt 1 ] || fail 'one line of configurations, not several'
 says 'id: [0-9a-f]{64}'
 says 'FP8ROUTE_DENY'
@@ -40,6 +43,7 @@ says '"reason_name": "DEVICE_KIND"'
 says '"identity": "features='
 FP8ROUTE_DENY=cpu expect 0 info
 says '^cpu +no .*denied by FP8ROUTE_DENY'
+never '^ *cpu:'
 expect 0 info --threads 1
 says ': 1 thread, '
 

@@ -185,6 +185,7 @@ static void print_names(const char *backend, const char *const *configs)
     printf("\n");
 }
 
+/* Of those that can be used here: why the others cannot stands beside their names. */
 static int print_configs(const fp8r_context *context, struct fp8r_tool_error *error)
 {
     print_heading("Configurations");
@@ -192,7 +193,7 @@ static int print_configs(const fp8r_context *context, struct fp8r_tool_error *er
         fp8r_backend_info info = {.struct_size = sizeof info};
         int code = fp8r_tool_status(error, fp8r_context_backend(context, i, &info));
         if (code != FP8R_EXIT_GOOD) return code;
-        print_names(info.name, info.configs);
+        if (info.fits) print_names(info.name, info.configs);
     }
     return FP8R_EXIT_GOOD;
 }
