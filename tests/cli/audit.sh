@@ -147,6 +147,20 @@ expect 1 audit --rule 'm >= 1' --then steady --else brisk --offline --samples tw
 says 'threads=77'
 expect 0 audit --picks picks.jsonl --offline --samples two
 [ "$(grep -c '3 of 3 problems: 0 lost' "$work/out")" -eq 2 ] || fail "the picks are not good on both machines"
+# their weights are those of the list
+for weight in 0 1 1e6; do
+    printf '{"problem": "1x64x48", "pick": "brisk"}\n{"problem": "32x64x48", "pick": "brisk", "weight": %s}\n' $weight >weighted.jsonl
+    expect 1 audit --offline --samples right --json --picks weighted.jsonl
+    [ -z "$can_read_json" ] || python3 - "$work/out" "$weight" <<'PY' || fail "$last: the weight $weight does not count"
+import json, sys
+machine, = json.load(open(sys.argv[1]))["machines"]
+weight, share = float(sys.argv[2]), machine["time_share_lost"]
+loss, = [p["loss"] for p in machine["problems"] if p["verdict"] == "lost"]
+alone = loss / (1 + loss)
+assert {p["problem"]: p["weight"] for p in machine["problems"]} == {"1x64x48": 1, "32x64x48": weight}
+assert share == 0 if weight == 0 else (share > 0.999 * alone) == (weight > 1), (share, alone)
+PY
+done
 refuses 2 'quantum: no candidate of these samples' audit --rule 'm >= 1' --then quantum --else brisk --offline --samples two
 refuses 5 'nowhere' audit --rule 'm >= 1' --then steady --else brisk --offline --samples nowhere
 

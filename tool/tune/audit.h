@@ -30,7 +30,7 @@ void fp8r_audit_questions_fini(struct fp8r_audit_questions *questions);
 
 /* The picker is asked; with is_only, the rule's other answer becomes the only rival. Each adds problems:
  * those of a family (one that was drawn at random counts as such), those of a list of picks, and those of one
- * machine's samples, where a list's gaps are left out. Exit codes: USAGE where the rule has no value at a
+ * machine's samples, where a list's gaps are left out and its weights count before the samples' own. Exit codes: USAGE where the rule has no value at a
  * problem, BAD_DATA, INTERNAL. */
 struct fp8r_picker;
 struct fp8r_tune_family;

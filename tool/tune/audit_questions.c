@@ -98,7 +98,9 @@ int fp8r_audit_ask_samples(struct fp8r_audit_questions *questions, const struct 
     for (size_t i = 0; i < samples->case_count && code == FP8R_EXIT_GOOD; i++) {
         const struct sample_case *it = &samples->cases[i];
         struct fp8r_audit_question asked = {.key = it->key, .m = it->m, .weight = it->weight};
+        const struct fp8r_pick *listed = fp8r_picker_find(picker, it->problem);
         if (it->machine != machine) continue;
+        if (listed && listed->has_weight) asked.weight = listed->weight;
         snprintf(asked.problem, sizeof asked.problem, "%s", it->problem);
         code = fp8r_tool_status(error, fp8r_family_format(&it->key, asked.family, sizeof asked.family));
         if (code == FP8R_EXIT_GOOD) code = ask(questions, picker, is_only, &asked, error);

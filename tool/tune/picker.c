@@ -73,8 +73,9 @@ static int read_pick(const json_t *object, struct fp8r_pick *pick, struct fp8r_t
     if (!json_is_string(problem) || !json_is_string(label))
         return fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA,
                                    "{\"problem\": \"1x4096x14336\", \"pick\": \"backend:config\"} is wanted");
-    pick->weight = json_is_number(weight) ? json_number_value(weight) : 1;
-    if ((weight && !json_is_number(weight)) || !(pick->weight >= 0 && pick->weight <= 1e18))
+    pick->has_weight = json_is_number(weight);
+    pick->weight = pick->has_weight ? json_number_value(weight) : 1;
+    if ((weight && !pick->has_weight) || !(pick->weight >= 0 && pick->weight <= 1e18))
         return fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "weight must be a number from 0 to 1e18");
     int code = set_problem(pick, json_string_value(problem), error);
     return code == FP8R_EXIT_GOOD ? set_label(pick->pick, "pick", json_string_value(label), error) : code;
@@ -147,14 +148,18 @@ static int compare_problem(const void *problem, const void *pick)
     return strcmp(problem, ((const struct fp8r_pick *)pick)->problem);
 }
 
+const struct fp8r_pick *fp8r_picker_find(const struct fp8r_picker *picker, const char *problem)
+{
+    return picker->pick_count > 0
+               ? bsearch(problem, picker->picks, picker->pick_count, sizeof *picker->picks, compare_problem)
+               : NULL;
+}
+
 int fp8r_picker_pick(const struct fp8r_picker *picker, const char *problem, const struct fp8r_key *key,
                      int64_t m, const char **pick, struct fp8r_tool_error *error)
 {
     if (!picker->rule) {
-        const struct fp8r_pick *found =
-            picker->pick_count > 0
-                ? bsearch(problem, picker->picks, picker->pick_count, sizeof *picker->picks, compare_problem)
-                : NULL;
+        const struct fp8r_pick *found = fp8r_picker_find(picker, problem);
         *pick = found ? found->pick : NULL;
         return FP8R_EXIT_GOOD;
     }

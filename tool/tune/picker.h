@@ -12,7 +12,8 @@
 struct fp8r_pick {
     char problem[FP8R_TEXT_BYTES]; /* in the form that this program writes */
     char pick[FP8R_LABEL_BYTES];
-    double weight;
+    double weight; /* 1 where the line gives none */
+    bool has_weight;
     int line;
 };
 
@@ -35,6 +36,9 @@ void fp8r_picker_fini(struct fp8r_picker *picker);
 
 /* A problem as a rule sees it. */
 struct fp8r_rule_point fp8r_picker_point(const struct fp8r_key *key, int64_t m);
+
+/* The line of a list that names the problem; NULL where there is none, or a rule counts. */
+const struct fp8r_pick *fp8r_picker_find(const struct fp8r_picker *picker, const char *problem);
 
 /* *pick: borrowed; NULL where a list does not hold the problem. Exit codes: USAGE where the rule has no value
  * there. */
