@@ -16,6 +16,7 @@
 
 static const struct maker_machine two = {2, "openblas 0.3.21", "2026-11-29", NULL};
 static struct fp8r_tool_error failure;
+static struct fp8r_build_summary summary; /* of the last one built */
 
 static int reset(void **state)
 {
@@ -34,7 +35,6 @@ static int build(const char *const *paths, size_t count, int64_t wanted, char **
 {
     struct samples samples = {0};
     struct fp8r_route_file file;
-    struct fp8r_build_summary summary;
     int machine = -1, code = samples_read_paths(&samples, paths, count, &failure);
     if (code == 0) code = fp8r_build_choose(&samples, wanted, &machine, &failure);
     if (code == 0) code = fp8r_build_routes(&samples, machine, &file, &summary, &failure);
@@ -161,6 +161,37 @@ static void a_wider_margin_of_a_gate_decides_no_route(void **state)
         free(alone);
         free(both);
     }
+}
+
+/* Every sample of the problems that count, whoever took it, is one of those that a route file is from; the gate's own
+ * problems are counted apart, and those that a tune began and did not finish. */
+static void counts_are_of_what_is_in_the_files(void **state)
+{
+    (void)state;
+    static const char *const problems[] = {"4x256x128", "21x256x128", "512x256x128"};
+    const char *paths[2] = {scratch_path("tune.jsonl"), scratch_path("gate.jsonl")};
+    FILE *file = maker_open(paths[0]);
+    uint64_t noise = 3;
+    maker_run(file, "a", &two, 0.02);
+    write_case(file, 0, 4, &noise, 30, 0);
+    maker_dropped(file, 0, 2, "9x behind");
+    maker_done(file, 0, 0);
+    write_case(file, 1, 64, &noise, 30, 0);
+    (void)fclose(file);
+    file = maker_open(paths[1]);
+    maker_run(file, "b", &two, 0.03);
+    for (int i = 0; i < 3; i++) {
+        maker_case(file, i, problems[i], 0);
+        for (int round = 0; round < 40; round++)
+            for (int j = 0; j < 2; j++) maker_sample(file, i, j, "gate", round, 100);
+    }
+    (void)fclose(file);
+    free(built(paths, 2));
+    assert_int_equal(summary.runs, 2);
+    assert_int_equal(summary.cases, 1);
+    assert_int_equal(summary.samples, 3 * 12 + 2 * 30 + 2 * 40);
+    assert_int_equal(summary.unfinished, 1);
+    assert_int_equal(summary.outside, 2);
 }
 
 /* Whoever saw it wrong, after its pairs had won or with a default's own times: no route leads there. */
@@ -440,6 +471,7 @@ int main(void)
         cmocka_unit_test_setup(every_run_counts, reset),
         cmocka_unit_test_setup(who_was_wrong_is_not_taken, reset),
         cmocka_unit_test_setup(a_wider_margin_of_a_gate_decides_no_route, reset),
+        cmocka_unit_test_setup(counts_are_of_what_is_in_the_files, reset),
         cmocka_unit_test_setup(one_file_is_as_good_as_many, reset),
         cmocka_unit_test_setup(copies_are_known, reset),
         cmocka_unit_test_setup(machines_are_never_pooled, reset),

@@ -28,6 +28,7 @@ static int print_json(const struct build *build, const char *out, struct fp8r_to
     } counts[] = {{"run_count", (size_t)summary->runs},
                   {"sample_count", summary->samples},   {"case_count", summary->cases},
                   {"noisy_count", summary->noisy},      {"unfinished_count", summary->unfinished},
+                  {"outside_count", summary->outside},
                   {"family_count", summary->families},  {"segment_count", summary->segments}};
     char machine[FP8R_HEADER_BYTES], *text = NULL;
     int code = out ? FP8R_EXIT_GOOD : fp8r_deliver_format(&build->routes, &text, error);
@@ -63,6 +64,10 @@ static void print_text(const struct build *build, const char *out, bool is_added
     if (it->unfinished > 0)
         fprintf(stream, "%zu case%s not finished and left out: run the same tune again\n", it->unfinished,
                 fp8r_plural(it->unfinished, " is", "s are"));
+    if (it->outside > 0)
+        fprintf(stream, "%zu problem%s of a gate or an audit %s not measured by a tune and %s not count: tune at that M\n",
+                it->outside, fp8r_s(it->outside), fp8r_plural(it->outside, "was", "were"),
+                fp8r_plural(it->outside, "does", "do"));
 }
 
 /* The file is looked at before the samples are judged: whoever is about to measure learns early whether it can be added to. */

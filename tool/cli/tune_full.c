@@ -30,6 +30,7 @@ struct session {
     struct fp8r_route_update update; /* the route file */
     struct fp8r_progress_line line;
     char folder[FP8R_MACHINE_PATH_BYTES], out[FP8R_MACHINE_PATH_BYTES];
+    size_t noisy; /* problems of these families, whoever measured them */
 };
 
 static void show_progress(void *user, const struct fp8r_progress *progress)
@@ -102,7 +103,7 @@ static int print_routes(const struct session *session, const struct fp8r_route_f
     fp8r_output_set_text(&output, output.root, "out", session->out);
     fp8r_output_set_text(&output, output.root, "samples", session->folder);
     fp8r_output_set(&output, output.root, "measured", json_integer((json_int_t)session->full.measured));
-    fp8r_output_set(&output, output.root, "noisy", json_integer((json_int_t)session->full.noisy));
+    fp8r_output_set(&output, output.root, "noisy", json_integer((json_int_t)session->noisy));
     fp8r_output_set(&output, output.root, "seconds", json_real(session->full.seconds));
     fp8r_output_set(&output, output.root, "timed_seconds", json_real((double)session->full.timed_ns / 1e9));
     fp8r_output_set(&output, output.root, "left", json_integer((json_int_t)session->full.left));
@@ -131,7 +132,7 @@ static void print_rest(const struct session *session)
     const struct full *full = &session->full;
     printf("\n%zu problem%s measured now in %.1f s, %.1f s of them timed work; of these families' problems %zu too noisy, kept at "
            "the default\n", full->measured,
-           fp8r_s(full->measured), full->seconds, (double)full->timed_ns / 1e9, full->noisy);
+           fp8r_s(full->measured), full->seconds, (double)full->timed_ns / 1e9, session->noisy);
     printf("routes: %s\nsamples: %s\n", session->out, session->folder);
     if (full->left > 0)
         printf("the budget is used up with %zu problem%s to go: the same command continues\n", full->left, fp8r_s(full->left));
@@ -226,6 +227,9 @@ static int write_routes(struct session *session, struct fp8r_tool_error *error)
     int code = analysis_init(&session->record.samples, session->record.machine, &analysis, error);
     if (code != FP8R_EXIT_GOOD)
         return code;
+    for (size_t i = 0; i < analysis.count; i++)
+        if (fp8r_families_find(session->families, &analysis.families[i].key) >= 0)
+            session->noisy += analysis_noisy(&analysis.families[i]);
     code = analysis.count > 0
                ? analysis_routes(&session->record.samples, session->record.machine, &analysis, &file, error)
                : fp8r_tool_error_set(error, FP8R_EXIT_UNMEASURED, "nothing was measured yet: no routes are written");

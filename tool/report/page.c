@@ -111,11 +111,11 @@ static void add_routes(const struct fp8r_route_file *file, struct markup *markup
 static void add_open(const struct analysis *analysis, struct markup *markup)
 {
     size_t ties = 0, noisy = 0;
-    for (size_t i = 0; i < analysis->count; i++)
-        for (size_t j = 0; j < analysis->families[i].count; j++) {
+    for (size_t i = 0; i < analysis->count; i++) {
+        noisy += analysis_noisy(&analysis->families[i]);
+        for (size_t j = 0; j < analysis->families[i].count; j++)
             ties += analysis->families[i].points[j].verdict == ANALYSIS_TIE;
-            noisy += analysis->families[i].points[j].verdict == ANALYSIS_NOISY;
-        }
+    }
     markup_add(markup, "<h2 id=\"open\">Ties and noise</h2>\n<p>%zu problem%s: nothing beats the default by the "
                        "margin, so it stays. %zu %s noisy: the times spread too much to say, so it stays too.</p>\n",
                ties, fp8r_plural(ties, " is a tie", "s are ties"), noisy, fp8r_plural(noisy, "is", "are"));

@@ -312,6 +312,14 @@ int analysis_init(const struct samples *samples, int machine, struct analysis *a
     return code;
 }
 
+size_t analysis_noisy(const struct analysis_family *family)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < family->count; i++)
+        count += family->points[i].verdict == ANALYSIS_NOISY;
+    return count;
+}
+
 void analysis_fini(struct analysis *analysis)
 {
     for (size_t i = 0; i < analysis->count; i++) {

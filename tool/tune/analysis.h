@@ -53,6 +53,9 @@ struct analysis {
 int analysis_init(const struct samples *samples, int machine, struct analysis *analysis, struct fp8r_tool_error *error);
 void analysis_fini(struct analysis *analysis);
 
+/* How many of its points are too noisy to say: the default stays there. */
+size_t analysis_noisy(const struct analysis_family *family);
+
 /* Is another candidate chosen at point i + 1 than at point i? */
 bool analysis_is_switch(const struct analysis_family *family, size_t i);
 

@@ -147,17 +147,6 @@ static int tune_family(struct full *full, const struct fp8r_tune_family *family,
     return code;
 }
 
-/* Of the record's cases on this machine, those of these families whose times never held still, whoever measured them. */
-static size_t count_noisy(const struct record *record, const struct fp8r_tune_families *families)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < record->samples.case_count; i++) {
-        const struct sample_case *it = &record->samples.cases[i];
-        count += it->machine == record->machine && it->is_noisy && fp8r_families_find(families, &it->key) >= 0;
-    }
-    return count;
-}
-
 /* What was finished with other code than today's is neither done nor to be mixed with new times. Asked of all families before
  * anything is measured. */
 static int check_revisions(const struct full *full, const struct fp8r_tune_families *families,
@@ -201,7 +190,6 @@ int full_tune(struct full *full, const struct fp8r_tune_families *families, stru
         full->is_measured[i] = full->timed_ns > timed_before_ns;
         at += families->items[i].m_count;
     }
-    full->noisy = count_noisy(full->record, families);
     full->seconds = (double)(fp8r_clock_ns() - full->start_ns) / 1e9;
     fp8r_rotation_fini(&full->rotation);
     free(shard_of);

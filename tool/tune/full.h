@@ -23,7 +23,6 @@ struct full {
     void *user;
     /* What was done. */
     size_t problems, measured, left; /* of this shard: all, measured by this call, not begun */
-    size_t noisy;   /* of all of these families that the record holds of this machine */
     size_t waiting; /* borders that need other shards' results first */
     bool is_wrong;  /* some result was wrong */
     bool *is_measured; /* of each family: did this call time anything of it? the caller's, zeroed */

@@ -109,25 +109,33 @@ static bool is_of_another(const struct sample_case *it)
     return has_any;
 }
 
+static size_t count_samples(const struct sample_case *it)
+{
+    size_t count = 0;
+    for (int i = 0; i < it->count; i++)
+        count += it->candidates[i].count;
+    return count;
+}
+
 static void sum_up(const struct samples *samples, int machine, const struct analysis *analysis,
                    const struct fp8r_route_file *file, struct fp8r_build_summary *summary)
 {
     *summary = (struct fp8r_build_summary){.families = file->table.count};
     for (int i = 0; i < samples->run_count; i++)
         summary->runs += samples->runs[i].machine == machine;
-    for (size_t i = 0; i < samples->case_count; i++)
-        summary->unfinished += samples->cases[i].machine == machine && !samples->cases[i].is_done &&
-                               !is_of_another(&samples->cases[i]);
+    for (size_t i = 0; i < samples->case_count; i++) {
+        if (samples->cases[i].machine != machine || samples->cases[i].is_done)
+            continue;
+        *(is_of_another(&samples->cases[i]) ? &summary->outside : &summary->unfinished) += 1;
+    }
     for (size_t i = 0; i < file->table.count; i++)
         summary->segments += (size_t)file->table.entries[i].segment_count;
     for (size_t i = 0; i < analysis->count; i++) {
         const struct analysis_family *family = &analysis->families[i];
         summary->cases += family->count;
-        for (size_t j = 0; j < family->count; j++) {
-            summary->noisy += family->points[j].verdict == ANALYSIS_NOISY;
-            for (int k = 0; k < family->points[j].it->count; k++)
-                summary->samples += family->points[j].candidates[k].count;
-        }
+        summary->noisy += analysis_noisy(family);
+        for (size_t j = 0; j < family->count; j++)
+            summary->samples += count_samples(family->points[j].it);
     }
 }
 

@@ -16,10 +16,11 @@ void fp8r_header_describe(const struct fp8r_route_file *header, char text[FP8R_H
 int fp8r_build_choose(const struct samples *samples, int64_t wanted, int *machine, struct fp8r_tool_error *error);
 
 struct fp8r_build_summary {
-    int runs;
+    int runs;                        /* of this machine, gates and audits too */
     size_t families, segments;
     size_t cases, noisy, unfinished; /* noisy: kept at the default; unfinished: left out */
-    size_t samples;                  /* of finished cases */
+    size_t outside;                  /* problems of a gate or an audit that no tune measured: left out */
+    size_t samples;                  /* of finished cases, whoever took them */
 };
 
 /* The route file of that machine's samples. Fini it. Exit codes: BAD_DATA, UNMEASURED, INTERNAL. */
