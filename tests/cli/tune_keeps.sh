@@ -24,6 +24,7 @@ quick 16x40
 holds Mx16x32 full
 holds Mx16x40 quick
 full 16x16
+complains "^Mx16x16: the file's routes for M=2\\.\\.4 are gone: a new entry replaces the old one whole$"
 for family in Mx16x16 Mx16x32; do holds $family full; done
 for family in Mx16x24 Mx16x40; do holds $family quick; done
 says '^Mx16x16 '
@@ -47,6 +48,12 @@ expect 0 explain 1x16x72 --routes "$file"
 says "; fp8route tune --quick --family 'Mx16x72' measures it in about"
 expect 0 explain 5000x16x72 --routes "$file"
 says "; fp8route tune --quick --family 'Mx16x72' --m [0-9,]*,2048,5000 measures it in about"
+
+# rows that the new entry does not reach are named, on both sides of it
+quick 16x24
+! grep -q 'are gone' "$work/err" || fail "$last: rows are gone though all were measured again"
+expect 0 tune --quick --family 16x24 --m 3 --out "$file"
+complains "^Mx16x24: the file's routes for M=2 and 4 are gone: "
 
 # a quick tune replaces no full measurement, and says what does
 cp "$file" "$work/before"

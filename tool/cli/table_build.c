@@ -5,6 +5,7 @@
 
 #include "cli/deliver.h"
 #include "cli/output.h"
+#include "cli/progress.h"
 #include "cli/table.h"
 #include "plural.h"
 #include "tune/route_build.h"
@@ -83,8 +84,16 @@ static int choose(struct build *build, const struct fp8r_table_arguments *argume
     return code;
 }
 
+static void show_note(void *user, const char *line)
+{
+    (void)user;
+    fp8r_progress_note(line);
+}
+
 static int deliver(struct build *build, const struct fp8r_table_arguments *arguments, struct fp8r_tool_error *error)
 {
+    if (arguments->into)
+        fp8r_route_update_note_lost(&build->update, &build->routes.table, show_note, NULL);
     if (arguments->into)
         return fp8r_route_update_write(&build->update, &build->routes, NULL, error);
     return arguments->out || !arguments->common.json ? fp8r_deliver_routes(arguments->out, &build->routes, error)

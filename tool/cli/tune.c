@@ -214,6 +214,7 @@ static int tune_all(struct tune *tune, struct fp8r_tool_error *error)
     if (measured == 0)
         return fp8r_tool_error_set(error, FP8R_EXIT_UNMEASURED,
                                    "nothing was measured: no backend can run these products");
+    fp8r_route_update_note_lost(&tune->routes.update, &tune->routes.file.table, show_note, NULL);
     code = fp8r_quick_routes_write(&tune->routes, tune->is_cold, error);
     if (code == FP8R_EXIT_GOOD)
         code = tune->arguments->common.json ? print_json(tune, error) : print_text(tune, error);

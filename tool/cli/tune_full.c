@@ -214,8 +214,11 @@ static int update_routes(struct session *session, struct fp8r_route_file *file, 
 {
     struct fp8r_table rest;
     note_replaced(session, &file->table);
-    int code = split(session, &file->table, &rest) ? fp8r_route_update_write(&session->update, file, &rest, error)
-                                                   : fp8r_tool_error_memory(error, "the routes");
+    int code = split(session, &file->table, &rest) ? FP8R_EXIT_GOOD : fp8r_tool_error_memory(error, "the routes");
+    if (code == FP8R_EXIT_GOOD) {
+        fp8r_route_update_note_lost(&session->update, &file->table, show_note, NULL);
+        code = fp8r_route_update_write(&session->update, file, &rest, error);
+    }
     fp8r_table_fini(&rest);
     return code;
 }

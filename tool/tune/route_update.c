@@ -12,7 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/sizes.h"
 #include "tool_status.h"
+#include "tune/segment_text.h"
 
 static int refuse(const struct fp8r_route_update *update, const char *why, struct fp8r_tool_error *error)
 {
@@ -87,6 +89,33 @@ int fp8r_route_update_admits_quick(const struct fp8r_route_update *update, const
                                        update->path, families->items[i].text);
     }
     return FP8R_EXIT_GOOD;
+}
+
+/* "1..2 and 65..128": the rows of the one that the other does not reach, if any. */
+static bool find_lost(const struct fp8r_entry *found, const struct fp8r_entry *made, char rows[2 * FP8R_SEGMENT_TEXT_BYTES])
+{
+    const int64_t first = found->segments[0].m_first, last = found->segments[found->segment_count - 1].m_last;
+    const int64_t from = made->segments[0].m_first, to = made->segments[made->segment_count - 1].m_last;
+    char below[FP8R_SEGMENT_TEXT_BYTES] = "", above[FP8R_SEGMENT_TEXT_BYTES] = "";
+    if (first < from) fp8r_rows_format(first, fp8r_size_min(last, from - 1), below);
+    if (last > to) fp8r_rows_format(fp8r_size_max(first, to + 1), last, above);
+    snprintf(rows, 2 * FP8R_SEGMENT_TEXT_BYTES, "%s%s%s", below, *below && *above ? " and " : "", above);
+    return *rows;
+}
+
+void fp8r_route_update_note_lost(const struct fp8r_route_update *update, const struct fp8r_table *measured,
+                                 void (*note)(void *user, const char *line), void *user)
+{
+    for (size_t i = 0; i < measured->count; i++) {
+        const struct fp8r_entry *made = &measured->entries[i], *found = fp8r_table_find(&update->found.table, &made->key);
+        char rows[2 * FP8R_SEGMENT_TEXT_BYTES], family[FP8R_FAMILY_BYTES], line[FP8R_FAMILY_BYTES + 256];
+        if (!found || (made->is_quick && !found->is_quick) || !find_lost(found, made, rows) ||
+            fp8r_entry_family(made, family) != FP8R_OK)
+            continue;
+        snprintf(line, sizeof line, "%s: the file's routes for M=%s are gone: a new entry replaces the old one whole", family,
+                 rows);
+        note(user, line);
+    }
 }
 
 /* ---- Writing ---- */

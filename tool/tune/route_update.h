@@ -29,6 +29,11 @@ int fp8r_route_update_admits_quick(const struct fp8r_route_update *update, const
 int fp8r_route_update_write(struct fp8r_route_update *update, struct fp8r_route_file *measured, struct fp8r_table *rest,
                             struct fp8r_tool_error *error);
 
+/* A line for each family whose entry in the file is about to be replaced by one of these and holds for M that the new one does not
+ * reach: those rows go. */
+void fp8r_route_update_note_lost(const struct fp8r_route_update *update, const struct fp8r_table *measured,
+                                 void (*note)(void *user, const char *line), void *user);
+
 void fp8r_route_update_close(struct fp8r_route_update *update);
 
 #endif
