@@ -122,6 +122,14 @@ static void miss_text(const struct fp8r_router *router, const fp8r_problem *prob
 /* The full protocol takes some three times as long as the quick one: borders, confirmation. */
 enum { FULL_FACTOR = 3 };
 
+/* Does the grid end in calls that outlast a candidate's share (a processor takes some 20 ms for so many operations)? The last
+ * points then take up to six times theirs, each half of the next one's: at most the plan once more. */
+static bool has_long_calls(const struct fp8r_router *router, const fp8r_problem *problem)
+{
+    const double operations = 2.0 * FP8R_QUICK_LAST_M * (double)problem->n * (double)problem->k * (double)problem->batch;
+    return router->device->kind == FP8R_DEVICE_CPU && operations > 4e9;
+}
+
 /* "" where nothing could be measured. What was measured in full a quick tune does not replace. */
 static void tune_text(const struct fp8r_router *router, const fp8r_problem *problem,
                       const struct fp8r_candidates *candidates, char *text, size_t size)
@@ -138,13 +146,15 @@ static void tune_text(const struct fp8r_router *router, const fp8r_problem *prob
     const struct fp8r_entry *entry = fp8r_table_find(router->table, &key);
     bool is_full = entry && !entry->is_quick, is_beyond = problem->m > FP8R_QUICK_LAST_M;
     int ms = eligible * (FP8R_QUICK_POINTS + is_beyond) * FP8R_QUICK_CANDIDATE_MS * (is_full ? FULL_FACTOR : 1);
-    char rows[96] = "";
+    char rows[96] = "", most[32] = "";
     if (is_beyond)
         snprintf(rows, sizeof rows, " --m 1,2,4,8,16,32,64,128,256,512,1024,2048,%lld", (long long)problem->m);
+    if (has_long_calls(router, problem))
+        snprintf(most, sizeof most, " to %d", (2 * ms + 999) / 1000);
     text[0] = '\0';
     if (eligible > 0)
-        snprintf(text, size, "; fp8route tune%s --family '%s'%s measures it in about %d s", is_full ? "" : " --quick", family,
-                 rows, (ms + 999) / 1000);
+        snprintf(text, size, "; fp8route tune%s --family '%s'%s measures it in about %d%s s", is_full ? "" : " --quick", family,
+                 rows, (ms + 999) / 1000, most);
 }
 
 void fp8r_decision_note(const struct fp8r_router *router, const fp8r_problem *problem,

@@ -5,8 +5,8 @@
 
 #include "route/decide.h"
 
-/* What `tune --quick` spends on one candidate at one M, warm-up and verification included; its M list when none is
- * given. The tuner keeps to these, the advice multiplies them. */
+/* What `tune --quick` spends on one candidate at one M, warm-up and verification included, unless calls are so long that the
+ * least rounds take more; its M list when none is given. The tuner keeps to these, the advice multiplies them. */
 enum { FP8R_QUICK_CANDIDATE_MS = 150, FP8R_QUICK_POINTS = 12, FP8R_QUICK_LAST_M = 2048 };
 
 /* Why the chosen row was chosen, e.g. "measured here: 1.83x over the default". */

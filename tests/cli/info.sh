@@ -53,7 +53,9 @@ for row in sm90 cublaslt cuda; do says "^$row +refused .*runs on CUDA devices on
 says '^cpu +chosen '
 says '^reference +eligible +double'
 says '^source: default$'
-says "^note: .*tune --quick --family 'Mx4096x14336' measures it in about [0-9]+ s"
+says "^note: .*tune --quick --family 'Mx4096x14336' measures it in about [0-9]+ to [0-9]+ s"
+expect 0 explain 1x64x64
+says "^note: .*tune --quick --family 'Mx64x64' measures it in about [0-9]+ s$"
 expect 0 explain 512x4096x4096 --json
 says '"schema": "fp8route.explain/1"'
 for row in sm90 cublaslt cuda cpu blas reference; do says "\"backend\": \"$row\""; done

@@ -118,6 +118,11 @@ PACE_STEADY_US=4000 PACE_RIVAL_US=1000 PACE_FAULT=uneven expect 0 tune --family 
 complains '^ 33 %  grid, again: Mx8x8 M=[123]'
 ! grep -q '^  0 %  grid, again' "$work/err" || fail "$last: progress goes back"
 
+# where the least rounds overrun a point's share, what is left is said by what they took, not by the plan
+PACE_STEADY_US=100000 PACE_RIVAL_US=100000 expect 0 tune --quick --family 8x8 --m 1,2 --plugin "$pace" --out "$work/long.routes"
+complains 'M=1  about 1 s left$'
+complains 'M=2  about ([3-9]|[1-9][0-9]+) s left$'
+
 # a default that turned out wrong when nothing was confirmed yet: nothing is, however often the tune goes on, and no route leads there
 PACE_STEADY_US=1000 PACE_RIVAL_US=800 expect 0 tune --family 8x8 --m 1 --warm --plugin "$pace" --samples "$work/once" --out "$work/once.routes"
 grep -q '"record":"case".*"default_last":[1-9]' "$work/once/all.jsonl" || fail "$last: nothing says up to where the default is the same"

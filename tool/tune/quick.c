@@ -31,6 +31,9 @@ static const double coverage = 0.95;
  * more. */
 static const double patience = 6;
 
+/* A point ends at its share where rounds are short; who took this many times it will take more at the next. */
+static const double overrun_factor = 1.2;
+
 /* One family under way. */
 struct work {
     struct fp8r_quick *quick;
@@ -40,6 +43,7 @@ struct work {
     double *least_us; /* an entrant: what it took at the M before, which it takes at least; 0 unknown */
     double best_us;   /* the best at the M before, and that M */
     int64_t m_before;
+    double point_seconds, taken_seconds; /* a point's share by the plan; what the last one took */
     bool is_wrong;
 };
 
@@ -51,6 +55,18 @@ static double budget_us(const struct fp8r_contest *contest)
     return (double)planned * FP8R_QUICK_CANDIDATE_MS * 1e3;
 }
 
+/* What an entrant takes at least at this M. The reference gives each thread whole rows, one element after the other: it takes as
+ * many times longer as a thread has more of them. Of others all that is known is that times do not shrink. */
+static double least_now(const struct work *work, int entrant, int64_t m)
+{
+    const double threads = fmax(fp8r_context_device(work->quick->context)->threads, 1);
+    const double batch = (double)work->family->key.batch;
+    bool is_reference = strcmp(work->points->entrants[entrant].backend, "reference") == 0;
+    return work->least_us[entrant] * (is_reference && work->m_before > 0 ? ceil((double)m * batch / threads) /
+                                                                               ceil((double)work->m_before * batch / threads)
+                                                                         : 1);
+}
+
 /* Times do not shrink as M grows, and grow no faster than M: who took more than three times what the best can
  * take now need not be run at all. The default always is. */
 static void drop_hopeless(struct work *work, struct fp8r_contest *contest, int fallback)
@@ -59,7 +75,7 @@ static void drop_hopeless(struct work *work, struct fp8r_contest *contest, int f
     double most_us = work->best_us * fmax(growth, 1);
     for (int i = 0; i < contest->count; i++)
         if (i != fallback && contest->racers[i].standing == FP8R_STANDING_READY && work->best_us > 0 &&
-            work->least_us[i] > behind_factor * most_us)
+            least_now(work, i, contest->member.a.rows) > behind_factor * most_us)
             fp8r_contest_drop(contest, i, FP8R_STANDING_BEHIND, "%.0fx behind at M=%lld",
                               work->least_us[i] / work->best_us, (long long)work->m_before);
 }
@@ -168,6 +184,21 @@ static int add_point(struct fp8r_points *points, const struct fp8r_contest *cont
     return FP8R_EXIT_GOOD;
 }
 
+/* What the next M may rest on. Who was dropped for its one verified call, which was long, took that. */
+static void remember(struct work *work, const struct fp8r_contest *contest, const struct fp8r_point *point)
+{
+    work->best_us = INFINITY;
+    for (int i = 0; i < contest->count; i++) {
+        double median_us = point->medians_us[i], taken_us = median_us > 0 ? median_us : contest->racers[i].first_us;
+        if (taken_us > 0)
+            work->least_us[i] = taken_us;
+        else
+            work->least_us[i] = least_now(work, i, point->m);
+        if (median_us > 0) work->best_us = fmin(work->best_us, median_us);
+    }
+    work->m_before = point->m;
+}
+
 static int conclude(struct work *work, struct fp8r_contest *contest, int fallback,
                     struct fp8r_tool_error *error)
 {
@@ -187,13 +218,7 @@ static int conclude(struct work *work, struct fp8r_contest *contest, int fallbac
     } else {
         decide_alone(contest, point);
     }
-    work->best_us = INFINITY;
-    for (int i = 0; i < contest->count; i++) {
-        if (!(point->medians_us[i] > 0)) continue;
-        work->least_us[i] = point->medians_us[i];
-        work->best_us = fmin(work->best_us, point->medians_us[i]);
-    }
-    work->m_before = point->m;
+    remember(work, contest, point);
     return code;
 }
 
@@ -237,11 +262,26 @@ static bool takes_too_long(const struct work *work, int64_t m)
     return 2 * ROUNDS_MIN * call_us > patience * 2 * FP8R_QUICK_CANDIDATE_MS * 1e3;
 }
 
-static void show_progress(const struct work *work, int64_t m)
+/* The rest of the family from this point on. Where calls are so long that the least rounds overrun a point's share, the next one
+ * takes as much more as it has rows. */
+static double expected_seconds(const struct work *work, size_t from)
+{
+    const bool overruns = work->taken_seconds > overrun_factor * work->point_seconds;
+    double seconds = 0;
+    for (size_t i = from; i < work->family->m_count && !(overruns && takes_too_long(work, work->family->ms[i])); i++) {
+        double growth = work->m_before > 0 ? (double)work->family->ms[i] / (double)work->m_before : 1;
+        seconds += fmax(work->point_seconds, overruns ? growth * work->taken_seconds : 0);
+    }
+    return seconds;
+}
+
+static void show_progress(const struct work *work, size_t point)
 {
     const struct fp8r_quick *quick = work->quick;
     double share = quick->all_seconds > 0 ? quick->done_seconds / quick->all_seconds : 0;
-    struct fp8r_progress progress = {work->family->text, m, share, quick->all_seconds - quick->done_seconds};
+    double others = quick->all_seconds - quick->done_seconds - (double)(work->family->m_count - point) * work->point_seconds;
+    struct fp8r_progress progress = {work->family->text, work->family->ms[point], share,
+                                     fmax(others, 0) + expected_seconds(work, point)};
     quick->progress(quick->user, &progress);
 }
 
@@ -258,20 +298,22 @@ static void note_end(const struct work *work, int64_t m)
 static int measure_points(struct work *work, struct fp8r_tool_error *error)
 {
     const struct fp8r_tune_family *family = work->family;
-    double point_seconds = work->points->entrant_count * FP8R_QUICK_CANDIDATE_MS / 1e3;
     int code = FP8R_EXIT_GOOD;
+    work->point_seconds = work->points->entrant_count * FP8R_QUICK_CANDIDATE_MS / 1e3;
     for (size_t i = 0; i < family->m_count && code == FP8R_EXIT_GOOD; i++) {
         fp8r_matmul member;
         code = fp8r_tool_status(error, fp8r_family_member(family->text, family->ms[i], &member));
         if (code != FP8R_EXIT_GOOD) break;
-        show_progress(work, family->ms[i]);
+        show_progress(work, i);
         if (takes_too_long(work, family->ms[i])) {
             note_end(work, family->ms[i]);
-            work->quick->done_seconds += (double)(family->m_count - i) * point_seconds;
+            work->quick->done_seconds += (double)(family->m_count - i) * work->point_seconds;
             break;
         }
+        int64_t start_ns = fp8r_clock_ns();
         if (is_member(family, &member)) code = measure_point(work, &member, error);
-        work->quick->done_seconds += point_seconds;
+        work->taken_seconds = (double)(fp8r_clock_ns() - start_ns) / 1e9;
+        work->quick->done_seconds += work->point_seconds;
     }
     return code;
 }
