@@ -31,8 +31,12 @@ last="scripts/demo"
 for missing in cuda nothing; do # a machine without a GPU, and one with
     printf '#!/bin/sh\ncase $* in *%s*) exit 4 ;; info*) exec "$PROGRAM" info ;; esac\n' $missing >"$work/stub"
     chmod +x "$work/stub"
+    mkdir -p "$work/demonstration"
+    echo mine >"$work/demonstration/notes"
     (cd "$work" && sh "$SCRIPTS/../../scripts/demo" ./stub demonstration >"$work/out" 2>"$work/err") || fail 'the demonstration failed'
     says "the user's file: $work/demonstration/fp8route/"
+    [ -e "$work/demonstration/notes" ] || fail 'the demonstration took away a file that it did not make'
+    tail -n 1 "$work/out" | grep -q "$work/demonstration/report.html in a browser" || fail 'the demonstration does not say what to open'
     # what it explains is tuned first: the budget may end before the others
     family=$(sed -n 's/.* explain 1x\([0-9x]*\) .*/\1/p' "$work/out")
     says " tune .*--family ${family:-?} "
