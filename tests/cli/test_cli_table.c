@@ -174,6 +174,16 @@ static void check_tells_machines_apart_when_asked(void **state)
     fp8r_route_file_fini(&file);
 }
 
+/* Of routes that are not for here it says nothing more: each of them would be refused. */
+static void another_kind_of_device_is_one_line(void **state)
+{
+    (void)state;
+    assert_int_equal(TABLE(FP8R_ROUTES "/h200.routes", "check", "--device", "cpu"), 1);
+    expect_in(out, "machine: it was measured on another kind of device");
+    expect_in(out, "none of its routes is used here\n");
+    assert_null(strstr(out, "cannot run here"));
+}
+
 static void expect_finding(const struct fp8r_route_file *file, int code, const char *kind, const char *sentence)
 {
     const char *path = written("finding.routes", file);
@@ -273,7 +283,7 @@ static void the_users_file_is_the_default(void **state)
     fp8r_identity_hash(&file.identity, hash);
     (void)snprintf(name, sizeof name, "cache/fp8route/cpu-%s.routes", hash);
     assert_int_equal(setenv("XDG_CACHE_HOME", scratch_path("cache"), 1), 0);
-    expect_refusal(show, 5, (const char *const[]){name, "cannot be opened", NULL});
+    expect_refusal(show, 5, (const char *const[]){name, "is not there: fp8route tune writes it", NULL});
     written(name, &file);
     assert_int_equal(program(show), 0);
     expect_in(out, name);
@@ -289,6 +299,7 @@ int main(void)
         cmocka_unit_test(show_prints_the_content),
         cmocka_unit_test(check_passes_a_file_of_this_machine),
         cmocka_unit_test(check_tells_machines_apart_when_asked),
+        cmocka_unit_test(another_kind_of_device_is_one_line),
         cmocka_unit_test(check_finds_routes_that_would_miss),
         cmocka_unit_test(check_refuses_another_devices_backend),
         cmocka_unit_test(bad_files_are_bad_data),

@@ -3,6 +3,7 @@
 #include "cli/table.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/session.h"
 #include "tool_status.h"
@@ -34,6 +35,8 @@ static int run_on_file(const struct fp8r_common *common, const char *named, file
     struct fp8r_route_file file;
     char path[FP8R_MACHINE_PATH_BYTES];
     int code = named ? FP8R_EXIT_GOOD : user_path(common, path, error);
+    if (code == FP8R_EXIT_GOOD && !named && access(path, F_OK) != 0)
+        return fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "%.300s is not there: fp8route tune writes it", path);
     if (code == FP8R_EXIT_GOOD)
         code = fp8r_tool_status(error, fp8r_route_file_read(named ? named : path, &file));
     if (code != FP8R_EXIT_GOOD)

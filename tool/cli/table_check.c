@@ -84,8 +84,11 @@ static int print_text(const struct fp8r_route_file *file, bool is_here, const st
         printf("\n");
     }
     size_t stale = report->count - report->miss_count;
-    printf("%zu route%s would miss, %zu %s stale\n", report->miss_count, fp8r_s(report->miss_count), stale,
-           fp8r_plural(stale, "is", "are"));
+    if (!report->fits)
+        printf("none of its routes is used here\n");
+    if (report->fits || report->count > 0)
+        printf("%zu route%s would miss, %zu %s stale\n", report->miss_count, fp8r_s(report->miss_count), stale,
+               fp8r_plural(stale, "is", "are"));
     return code;
 }
 

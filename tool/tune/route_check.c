@@ -118,7 +118,7 @@ int fp8r_table_check(const struct fp8r_route_file *file, const fp8r_context *con
     for (size_t i = 0; i < file->table.count; i++) {
         const struct fp8r_entry *entry = &file->table.entries[i];
         for (int j = 0; j < entry->segment_count && code == FP8R_EXIT_GOOD; j++)
-            code = check_segment(entry, &entry->segments[j], context, is_here, report, error);
+            code = check_segment(entry, &entry->segments[j], context, is_here && report->fits, report, error);
     }
     if (code != FP8R_EXIT_GOOD)
         fp8r_table_report_fini(report);
