@@ -17,6 +17,7 @@
 #include "tune/entrants.h"
 #include "tune/families.h"
 #include "tune/points.h"
+#include "tune/segment_text.h"
 
 static struct fp8r_entrant entrants[3] = {{"cpu", "skinny", "r1", "cpu:skinny"},
                                           {"cpu", "packed", "r1", "cpu:packed"},
@@ -303,6 +304,21 @@ static void the_default_ends_where_another_begins(void **state)
     }
 }
 
+/* A tune and whoever reads its file say the same. */
+static void times_are_those_of_the_file(void **state)
+{
+    (void)state;
+    static const struct {
+        double us;
+        const char *text;
+    } cases[] = {{2794.5496, "2794.6 us"}, {106633.7, "106634.0 us"}, {12.345678, "12.35 us"}, {3, "3.00 us"}, {0, "-"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[FP8R_SEGMENT_TEXT_BYTES];
+        fp8r_time_format(cases[i].us, text);
+        assert_string_equal(text, cases[i].text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -315,6 +331,7 @@ int main(void)
         cmocka_unit_test(lists_of_m),
         cmocka_unit_test(case_lists),
         cmocka_unit_test(fallbacks_are_the_defaults),
+        cmocka_unit_test(times_are_those_of_the_file),
         cmocka_unit_test(the_default_ends_where_another_begins),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,12 +17,11 @@ void fp8r_segment_row(struct fp8r_text_table *table, const char *family, const s
     fp8r_rows_format(segment->m_first, segment->m_last, text);
     fp8r_text_table_add(table, style, "%s", text);
     fp8r_text_table_add(table, style, "%s:%s", segment->backend, segment->config);
-    fp8r_text_table_add(table, style, "%.1f us", segment->median_us);
+    fp8r_time_format(segment->median_us, text);
+    fp8r_text_table_add(table, style, "%s", text);
     fp8r_text_table_add(table, style, "%s", segment->runner_up[0] ? segment->runner_up : "-");
-    if (segment->runner_up[0])
-        fp8r_text_table_add(table, style, "%.1f us", segment->runner_up_us);
-    else
-        fp8r_text_table_add(table, style, "-");
+    fp8r_time_format(segment->runner_up_us, text);
+    fp8r_text_table_add(table, style, "%s", text);
     fp8r_gain_format(segment->gain_low, segment->gain_high, text);
     fp8r_text_table_add(table, style, "%s", text);
     fp8r_text_table_add(table, style, "%s", segment->is_clear ? "clear" : "tie");

@@ -124,10 +124,9 @@ static void print_header(const struct fp8r_route_file *file)
 
 static void add_time(struct fp8r_text_table *table, enum fp8r_style style, double median_us)
 {
-    if (median_us > 0)
-        fp8r_text_table_add(table, style, "%.*f us", median_us < 100 ? 2 : 1, median_us);
-    else
-        fp8r_text_table_add(table, style, "-");
+    char text[FP8R_SEGMENT_TEXT_BYTES];
+    fp8r_time_format(median_us, text);
+    fp8r_text_table_add(table, style, "%s", text);
 }
 
 static void add_segment(struct fp8r_text_table *table, const char *family, const struct fp8r_segment *segment)

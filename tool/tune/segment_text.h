@@ -13,4 +13,7 @@ void fp8r_rows_format(int64_t first, int64_t last, char text[FP8R_SEGMENT_TEXT_B
 /* "1.20..2.41x"; "default" where the route is the default itself, "-" where no default was raced. */
 void fp8r_gain_format(double low, double high, char text[FP8R_SEGMENT_TEXT_BYTES]);
 
+/* A time as a route file holds it, with six digits: "12.34 us", "2794.6 us"; "-" for none. */
+void fp8r_time_format(double us, char text[FP8R_SEGMENT_TEXT_BYTES]);
+
 #endif
