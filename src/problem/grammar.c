@@ -254,7 +254,7 @@ static fp8r_status place(fp8r_matrix *matrix, bool inner_is_col, bool outer_firs
     int64_t any = lines > 1 ? 16 : 0; /* a single line is of the strided class only where it repeats one element */
     int64_t step = inner == PAD ? any : inner == UNSET ? 1 : inner, padded = 0;
     if (!fp8r_size_mul(line, step, &padded) || !fp8r_size_add(padded, 32, &padded))
-        return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "problem: its sizes span more than 64 bits count");
+        return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "problem: an operand of these sizes has more elements than 63 bits count");
     int64_t packed = padded - 32;
     if (inner == PAD && line == 1) /* and lines of one element where they repeat it */
         packed = 0;
@@ -262,7 +262,7 @@ static fp8r_status place(fp8r_matrix *matrix, bool inner_is_col, bool outer_firs
     matrix->col_stride = contiguous_col ? step : pitch;
     matrix->row_stride = contiguous_col ? pitch : step;
     if (!fp8r_size_mul(pitch, lines, &padded))
-        return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "problem: its sizes span more than 64 bits count");
+        return fp8r_fail(FP8R_ERROR_INVALID_ARGUMENT, "problem: an operand of these sizes has more elements than 63 bits count");
     matrix->batch_stride = batch_stride != UNSET ? batch_stride : padded;
     return FP8R_OK;
 }

@@ -35,7 +35,7 @@ refuses 2 'has no configuration "nonesuch"' run 1x1x1 --backend reference:nonesu
 refuses 4 'backend sm90 runs on CUDA devices only' run 1x1x1 --backend sm90
 refuses 2 'position 5: expected' run 1x1xx
 refuses 6 'the operands need [0-9.]+ GiB, and [0-9.]+ GiB of memory are available' run 3000000x3000000x3000000
-refuses 2 '64 bits' run 4000000000000x4000000000000x4000000000000
+refuses 2 'an operand of these sizes has more elements than 63 bits count' run 4000000000000x4000000000000x4000000000000
 
 # policies
 if [ "$blas" -ne 0 ]; then

@@ -60,7 +60,7 @@ static int check_memory(const fp8r_matmul *shape, struct fp8r_tool_error *error)
     int64_t needed = 0, available = fp8r_host_available_bytes();
     if (!fp8r_matmul_span_bytes(shape, &needed))
         return fp8r_tool_error_set(error, FP8R_EXIT_INTERNAL,
-                                   "the operands span more bytes than 63 bits count");
+                                   "the operands need more memory than 63 bits address");
     if (needed > available - available / 16) /* what is left keeps the machine responsive */
         return fp8r_tool_error_set(error, FP8R_EXIT_INTERNAL,
                                    "the operands need %.1f GiB, and %.1f GiB of memory are available",

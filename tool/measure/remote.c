@@ -47,7 +47,7 @@ static fp8r_status lay_out(struct block *block, const fp8r_matmul *matmul)
         if ((matrix && !fp8r_matrix_span_bytes(matrix, &block->bytes[i])) ||
             !fp8r_size_add(at, GUARD_BYTES + behind, &block->offsets[i]) ||
             !fp8r_size_add(block->offsets[i], block->bytes[i], &at) || !fp8r_size_add(at, ALIGN_BYTES, &at))
-            return fp8r_fail(FP8R_ERROR_OUT_OF_MEMORY, "the operands span more bytes than 63 bits count");
+            return fp8r_fail(FP8R_ERROR_OUT_OF_MEMORY, "the operands need more memory than 63 bits address");
         at = at / ALIGN_BYTES * ALIGN_BYTES;
     }
     block->block_bytes = at + GUARD_BYTES;
