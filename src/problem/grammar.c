@@ -26,6 +26,7 @@ struct draft {
     int64_t align;
     int32_t accumulation, numerics;
     uint32_t flags;
+    uint32_t given; /* options, a bit each: twice is once too often */
     bool is_family;
 };
 
@@ -187,6 +188,18 @@ static void apply_plain(int word, struct draft *draft)
     }
 }
 
+enum { PLAIN_OUT_TYPES = 3, PLAIN_BIAS = 4, PLAIN_COUNT = 11 };
+
+/* An option that was given before, or whose place another took, would be passed over. */
+static fp8r_status take(const struct reader *start, int option, struct draft *draft)
+{
+    const uint32_t bit = UINT32_C(1) << option;
+    if (draft->given & bit)
+        return reject(start, "another option: this one, or one in its place, was given before");
+    draft->given |= bit;
+    return FP8R_OK;
+}
+
 static fp8r_status read_option(struct reader *reader, struct draft *draft)
 {
     static const char *const plain[] = {"bf16",      "fp16",   "fp32", "tensor", "bias", "precise",
@@ -196,14 +209,17 @@ static fp8r_status read_option(struct reader *reader, struct draft *draft)
     struct reader start = *reader, ahead = *reader;
     int word = read_word(&ahead, valued);
     if (word >= 0 && read_char(&ahead, '=')) {
+        bool is_bias = strcmp(valued[word], "bias") == 0;
+        FP8R_TRY(take(&start, is_bias ? PLAIN_BIAS : PLAIN_COUNT + word, draft));
         *reader = ahead;
-        draft->has_bias |= strcmp(valued[word], "bias") == 0;
+        draft->has_bias |= is_bias;
         return read_valued(reader, valued[word], draft);
     }
     word = read_word(reader, plain);
     if (word < 0)
         return reject(&start, "one of bf16 fp16 fp32 tensor bias precise invariant static ta tb to, or NAME=VALUE with a "
                               "NAME of lda ldb ldo ia ib io ba bb bo sa sb a align bias");
+    FP8R_TRY(take(&start, word < PLAIN_OUT_TYPES ? 0 : word, draft));
     apply_plain(word, draft);
     return FP8R_OK;
 }

@@ -89,7 +89,13 @@ static void bad_text_names_the_place(void **state)
     } bad[] = {{"", "position 1"},           {"5x6", "position 4"},       {"5x6x", "position 5"},
                {"4x5x6:foo", "position 7"},  {"4x5x6:lda=x", "position 11"}, {"4x5x6:align=3", "position 13"},
                {"4x5x6 ", "position 6"},     {"4x5x6:", "position 7"},    {"-1x2x3", "position 1"},
-               {"99999999999999999999x1x1", "position 1"}};
+               {"99999999999999999999x1x1", "position 1"},
+               {"4x5x6:fp32:fp16", "position 12: expected another option"},
+               {"4x5x6:bf16:tensor:bf16", "position 19: expected another option"},
+               {"4x5x6:bias:bias", "position 12: expected another option"},
+               {"4x5x6:bias:bias=fp32", "position 12: expected another option"},
+               {"4x5x6:lda=8:lda=9", "position 13: expected another option"},
+               {"4x5x6:ta:ta", "position 10: expected another option"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         fp8r_matmul matmul, before;
         memset(&matmul, 0x5A, sizeof matmul);
