@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,20 +23,29 @@ static fp8r_status io_failure(const char *path, const char *what, int error)
     return fp8r_fail(FP8R_ERROR_IO, "%.300s: %s: %s", path, what, reason);
 }
 
-/* Makes the directories above path. One that cannot be made shows when the file is opened. */
+static bool is_directory(const char *path)
+{
+    struct stat facts;
+    return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
+}
+
+/* Makes the directories above path. Where a file stands in the place of one, that shows when the file is opened. */
 static fp8r_status make_directories(const char *path)
 {
     char *prefix = malloc(strlen(path) + 1);
     if (!prefix)
         return fp8r_fail_memory("a path");
     memcpy(prefix, path, strlen(path) + 1);
-    for (char *slash = strchr(prefix + (*prefix == '/'), '/'); slash; slash = strchr(slash + 1, '/')) {
+    fp8r_status status = FP8R_OK;
+    for (char *slash = strchr(prefix + (*prefix == '/'), '/'); slash && status == FP8R_OK; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        (void)mkdir(prefix, 0777);
+        int reason = mkdir(prefix, 0777) != 0 ? errno : 0;
+        if (reason != 0 && reason != EEXIST && !is_directory(prefix))
+            status = io_failure(prefix, "cannot be made", reason);
         *slash = '/';
     }
     free(prefix);
-    return FP8R_OK;
+    return status;
 }
 
 /* Opens a new file beside path, under a name that nobody else has. *name is the caller's to free. */

@@ -60,21 +60,29 @@ static int open_in_memory(struct record *record, const struct fp8r_route_file *h
     return FP8R_EXIT_GOOD;
 }
 
+static int make_one(const char *folder, struct fp8r_tool_error *error)
+{
+    struct stat facts;
+    int reason = mkdir(folder, 0777) != 0 ? errno : 0;
+    if (reason == 0 || reason == EEXIST || (stat(folder, &facts) == 0 && S_ISDIR(facts.st_mode)))
+        return FP8R_EXIT_GOOD;
+    return fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "%.300s cannot be made: %s", folder, strerror(reason));
+}
+
 /* With the folders above it: a new user has no cache yet. */
 static int make_folder(const char *folder, struct fp8r_tool_error *error)
 {
+    int code = FP8R_EXIT_GOOD;
     char *path = strdup(folder);
     if (!path)
         return fp8r_tool_error_memory(error, "a path");
-    for (char *slash = strchr(path + (*path == '/'), '/'); slash; slash = strchr(slash + 1, '/')) {
+    for (char *slash = strchr(path + (*path == '/'), '/'); slash && code == FP8R_EXIT_GOOD; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        (void)mkdir(path, 0777);
+        code = make_one(path, error);
         *slash = '/';
     }
     free(path);
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-        return fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "%s cannot be made: %s", folder, strerror(errno));
-    return FP8R_EXIT_GOOD;
+    return code == FP8R_EXIT_GOOD ? make_one(folder, error) : code;
 }
 
 int record_open(struct record *record, const char *folder, const char *name, const struct fp8r_route_file *header,
