@@ -27,16 +27,17 @@ static int pick(void *user, const fp8r_device_facts *device, const fp8r_problem 
 {
     const struct fake *fake = user;
     (void)device;
-    return fake->second_from > 0 && problem->m >= fake->second_from;
+    return fake->second_from > 0 && problem->m >= fake->second_from &&
+           (fake->second_until == 0 || problem->m <= fake->second_until);
 }
 
 static int64_t horizon(void *user, const fp8r_device_facts *device, const fp8r_problem *problem)
 {
     const struct fake *fake = user;
-    const int64_t borders[] = {fake->m_min - 1, fake->m_max, fake->second_from - 1};
+    const int64_t borders[] = {fake->m_min - 1, fake->m_max, fake->second_from - 1, fake->second_until};
     int64_t last = INT64_MAX;
     (void)device;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         if (borders[i] > 0 && borders[i] >= problem->m && borders[i] < last)
             last = borders[i];
     return last;

@@ -12,6 +12,7 @@ struct fake {
     int64_t m_min, m_max;        /* supported M; m_max 0 = any */
     int64_t second_to;           /* "two", named, takes no more rows; 0 = any */
     int64_t second_from;         /* picks configuration "two" from this M on; 0 = never */
+    int64_t second_until;        /* up to this M, and then "one" again; 0 = for ever */
     int64_t prepare_fails_above; /* preparing for more rows fails; 0 = never */
     const char *classes[2];      /* numerics class of "one" and "two"; NULL = none */
     double expected_us;          /* what its model says; 0 = it has none */

@@ -42,7 +42,7 @@ static void borders(void **state)
         {{.m = 16, .m_next = 64, .stays = true, .stays_next = true, .default_last = 24}, 24},
         {{.m = 16, .m_next = 64, .stays = true, .stays_next = true, .default_last = 60}, 60},
         {{.m = 16, .m_next = 64, .stays = true, .stays_next = true, .default_last = 80}, 63},
-        {{.m = 16, .m_next = 64, .stays = true, .stays_next = true, .default_last = 24, .has_steps = true}, 24},
+        {{.m = 16, .m_next = 64, .stays = true, .stays_next = true, .default_last = 24, .has_steps = true}, 16},
         /* one default, and somebody who beat the other */
         {{.m = 16, .m_next = 64, .stays = true, .default_last = 24}, 24},
         {{.m = 16, .m_next = 64, .stays = true, .default_last = 60}, 32},
@@ -277,11 +277,12 @@ static void fallbacks_are_the_defaults(void **state)
 static void the_default_ends_where_another_begins(void **state)
 {
     static const struct {
-        int64_t second_from, m, last;
-    } cases[] = {{25, 16, 24}, {25, 24, 24}, {17, 16, 16}, {1000, 1, 999}, {0, 16, 1 << 24}, {0, (1 << 24) + 1, 0}};
+        int64_t second_from, second_until, m, last;
+    } cases[] = {{25, 0, 16, 24},  {25, 0, 24, 24}, {17, 0, 16, 16}, {500, 0, 300, 499},
+                 {1000, 0, 1, 4},  {0, 0, 16, 64},  {25, 30, 16, 24}, {17, 17, 16, 16}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct fake fake = {.second_from = cases[i].second_from};
+        struct fake fake = {.second_from = cases[i].second_from, .second_until = cases[i].second_until};
         const fp8r_backend row = fake_backend(&fake, "high", 2000);
         const fp8r_backend *const outside[] = {&row};
         const fp8r_context_options options = {.struct_size = sizeof options, .threads = 1, .backends = outside,

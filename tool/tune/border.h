@@ -14,8 +14,8 @@ struct fp8r_border {
 };
 
 /* The last m of the first. Between two defaults it is where the default changes; a default next to another choice goes no
- * further than that. Else the geometric mean of the two, rounded down; with steps m itself: a row more may cost a choice a
- * tile more, while the next one is as fast with fewer rows. */
+ * further than that. Else the geometric mean of the two, rounded down. With steps always m itself: a row more may cost a
+ * choice, also one that is the default, a tile more, while the next one is as fast with fewer rows. */
 int64_t fp8r_border_place(const struct fp8r_border *border);
 
 #endif

@@ -86,18 +86,13 @@ int fp8r_entrants_fallback_last(fp8r_context *context, const char *family, int64
                                 const struct fp8r_entrant *entrants, int count, int fallback, int64_t *last,
                                 struct fp8r_tool_error *error)
 {
-    const int64_t most = INT64_C(1) << 24; /* nobody measures more rows */
-    int64_t beyond = most + 1; /* the default is another there, or nobody asks */
+    const int64_t far = 4, finest = 512; /* times m; a share of m */
+    bool is_it = true;
     int code = FP8R_EXIT_GOOD;
-    *last = m <= most ? m : 0;
-    while (m <= most && beyond - *last > 1 && code == FP8R_EXIT_GOOD) {
-        bool is_doubling = beyond > most, is_it;
-        int64_t next = is_doubling ? fp8r_size_min(2 * *last, most) : *last + (beyond - *last) / 2;
+    *last = m;
+    for (int64_t next = m + 1; code == FP8R_EXIT_GOOD && is_it && next <= far * m; next += 1 + next / finest) {
         code = is_fallback_at(context, family, next, entrants, count, fallback, &is_it, error);
-        if (is_it)
-            *last = next;
-        else
-            beyond = next;
+        if (is_it) *last = next;
     }
     return code;
 }

@@ -18,8 +18,8 @@ int fp8r_entrants_fallback(fp8r_context *context, const fp8r_matmul *matmul,
                            const struct fp8r_entrant *entrants, int count, int *fallback,
                            struct fp8r_tool_error *error);
 
-/* The last m, from this one up, at which the default of the family is still that entrant; 0 where that is not looked for, for an
- * m beyond all that is measured. Asks for m doubled until it is another, and halves from there. Exit codes: INTERNAL. */
+/* The last m, from this one up to four times it, before the default of the family is another than that entrant for the first
+ * time: defaults may come back. Asked row by row, from 512 rows on in steps of a 512th. Exit codes: INTERNAL. */
 int fp8r_entrants_fallback_last(fp8r_context *context, const char *family, int64_t m,
                                 const struct fp8r_entrant *entrants, int count, int fallback, int64_t *last,
                                 struct fp8r_tool_error *error);

@@ -97,11 +97,13 @@ static void list_candidates(struct race *race, struct sample_case *wanted)
     }
 }
 
-/* Up to where the default stays what it is: routes end there. A gate and an audit make none. */
+/* Up to where the default stays what it is: routes of a CPU end there. A gate and an audit make none. */
 static int find_default_last(const struct race *race, struct sample_case *wanted, struct fp8r_tool_error *error)
 {
+    const struct record *record = race->track->record;
     char family[FP8R_TEXT_BYTES];
-    if (race->rules->phase > SAMPLE_CONFIRM || race->fallback < 0 || race->candidates[race->fallback] < 0)
+    if (race->rules->phase > SAMPLE_CONFIRM || race->fallback < 0 || race->candidates[race->fallback] < 0 ||
+        record->samples.machines[record->machine].identity.kind == FP8R_DEVICE_CUDA)
         return FP8R_EXIT_GOOD;
     int code = fp8r_tool_status(error, fp8r_family_format(&wanted->key, family, sizeof family));
     return code == FP8R_EXIT_GOOD
