@@ -37,17 +37,17 @@ static void borders(void **state)
         {{.m = 7, .m_next = 8}, 7},
         {{.m = 1, .m_next = 1000000}, 1000},
         {{.m = 16, .m_next = 64, .has_steps = true}, 16},
-        /* between two defaults it is theirs */
+        /* between two defaults the first goes as far as it holds */
         {{.m = 16, .m_next = 64, .stays = true, .stays_next = true}, 32},
-        {{.m = 16, .m_next = 64, .stays = true, .stays_next = true, .default_last = 24}, 24},
+        {{.m = 16, .m_next = 64, .stays = true, .stays_next = true, .default_last = 24}, 32}, /* a third may follow */
         {{.m = 16, .m_next = 64, .stays = true, .stays_next = true, .default_last = 60}, 60},
         {{.m = 16, .m_next = 64, .stays = true, .stays_next = true, .default_last = 80}, 63},
         {{.m = 16, .m_next = 64, .stays = true, .stays_next = true, .default_last = 24, .has_steps = true}, 16},
         /* one default, and somebody who beat the other */
-        {{.m = 16, .m_next = 64, .stays = true, .default_last = 24}, 24},
+        {{.m = 16, .m_next = 64, .stays = true, .default_last = 24}, 32},
         {{.m = 16, .m_next = 64, .stays = true, .default_last = 60}, 32},
         {{.m = 16, .m_next = 64, .stays_next = true, .default_last = 24}, 32},
-        {{.m = 16, .m_next = 64, .stays_next = true, .default_last = 60}, 60},
+        {{.m = 16, .m_next = 64, .stays_next = true, .default_last = 60}, 32},
         {{.m = 16, .m_next = 64, .stays_next = true, .default_last = 60, .has_steps = true}, 16},
         /* two who beat them */
         {{.m = 16, .m_next = 64, .default_last = 24}, 32},

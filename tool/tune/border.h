@@ -13,9 +13,10 @@ struct fp8r_border {
     bool has_steps;         /* of a GPU, whose kernels work in whole tiles */
 };
 
-/* The last m of the first. Between two defaults it is where the default changes; a default next to another choice goes no
- * further than that. Else the geometric mean of the two, rounded down. With steps always m itself: a row more may cost a
- * choice, also one that is the default, a tile more, while the next one is as fast with fewer rows. */
+/* The last m of the first: the geometric mean of the two, rounded down; between two defaults as far as the first one's goes, where
+ * that is farther. Where it ends earlier nobody knows which default follows: a third one may lie in between. With steps always
+ * m itself: a row more may cost a choice, also one that is the default, a tile more, while the next one is as fast with
+ * fewer rows. */
 int64_t fp8r_border_place(const struct fp8r_border *border);
 
 #endif

@@ -86,11 +86,12 @@ int fp8r_entrants_fallback_last(fp8r_context *context, const char *family, int64
                                 const struct fp8r_entrant *entrants, int count, int fallback, int64_t *last,
                                 struct fp8r_tool_error *error)
 {
-    const int64_t far = 4, finest = 512; /* times m; a share of m */
+    const int64_t finest = 512; /* a share of m */
+    const int64_t most = 4 * fp8r_size_min(m, INT64_MAX / 8);
     bool is_it = true;
     int code = FP8R_EXIT_GOOD;
     *last = m;
-    for (int64_t next = m + 1; code == FP8R_EXIT_GOOD && is_it && next <= far * m; next += 1 + next / finest) {
+    for (int64_t next = m + 1; code == FP8R_EXIT_GOOD && is_it && next <= most; next += 1 + next / finest) {
         code = is_fallback_at(context, family, next, entrants, count, fallback, &is_it, error);
         if (is_it) *last = next;
     }
