@@ -36,6 +36,10 @@ for missing in cuda nothing; do # a machine without a GPU, and one with
     (cd "$work" && sh "$SCRIPTS/../../scripts/demo" ./stub demonstration >"$work/out" 2>"$work/err") || fail 'the demonstration failed'
     says "the user's file: $work/demonstration/fp8route/"
     [ -e "$work/demonstration/notes" ] || fail 'the demonstration took away a file that it did not make'
+    mkdir -p "$work/cache/fp8route"
+    echo mine >"$work/cache/fp8route/user.routes"
+    (cd "$work" && sh "$SCRIPTS/../../scripts/demo" ./stub cache >/dev/null 2>"$work/err") && fail 'the demonstration took a folder of others'
+    [ -e "$work/cache/fp8route/user.routes" ] || fail "the demonstration took away a user's routes"
     tail -n 1 "$work/out" | grep -q "$work/demonstration/report.html in a browser" || fail 'the demonstration does not say what to open'
     # what it explains is tuned first: the budget may end before the others
     family=$(sed -n 's/.* explain 1x\([0-9x]*\) .*/\1/p' "$work/out")
