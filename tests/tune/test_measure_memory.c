@@ -67,6 +67,11 @@ static int sampled_verification(struct fp8r_tool_error *error)
     return code;
 }
 
+static void ignore(void *user, const char *line)
+{
+    (void)user, (void)line;
+}
+
 /* From a case list to a written file. */
 static int write_routes(struct fp8r_tool_error *error)
 {
@@ -86,7 +91,7 @@ static int write_routes(struct fp8r_tool_error *error)
     if (code == FP8R_EXIT_GOOD) code = fp8r_quick_routes_open(&routes, context, &families, out, error);
     for (size_t i = 0; i < families.count && code == FP8R_EXIT_GOOD; i++)
         code = fp8r_quick_routes_add(&routes, &families.items[i], &points, error);
-    if (code == FP8R_EXIT_GOOD) code = fp8r_quick_routes_write(&routes, true, error);
+    if (code == FP8R_EXIT_GOOD) code = fp8r_quick_routes_write(&routes, true, ignore, NULL, error);
     fp8r_quick_routes_close(&routes);
     fp8r_families_fini(&families);
     unlink(list);

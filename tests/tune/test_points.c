@@ -38,19 +38,14 @@ static void borders(void **state)
         {{.m = 1, .m_next = 1000000}, 1000},
         {{.m = 16, .m_next = 64, .has_steps = true}, 16},
         /* between two defaults the first goes as far as it holds */
-        {{.m = 16, .m_next = 64, .stays = true, .stays_next = true}, 32},
-        {{.m = 16, .m_next = 64, .stays = true, .stays_next = true, .default_last = 24}, 32}, /* a third may follow */
-        {{.m = 16, .m_next = 64, .stays = true, .stays_next = true, .default_last = 60}, 60},
-        {{.m = 16, .m_next = 64, .stays = true, .stays_next = true, .default_last = 80}, 63},
-        {{.m = 16, .m_next = 64, .stays = true, .stays_next = true, .default_last = 24, .has_steps = true}, 16},
-        /* one default, and somebody who beat the other */
-        {{.m = 16, .m_next = 64, .stays = true, .default_last = 24}, 32},
-        {{.m = 16, .m_next = 64, .stays = true, .default_last = 60}, 32},
-        {{.m = 16, .m_next = 64, .stays_next = true, .default_last = 24}, 32},
-        {{.m = 16, .m_next = 64, .stays_next = true, .default_last = 60}, 32},
-        {{.m = 16, .m_next = 64, .stays_next = true, .default_last = 60, .has_steps = true}, 16},
-        /* two who beat them */
+        {{.m = 16, .m_next = 64, .stays = true}, 32},
+        {{.m = 16, .m_next = 64, .stays = true, .default_last = 24}, 32}, /* a third may follow */
+        {{.m = 16, .m_next = 64, .stays = true, .default_last = 60}, 60},
+        {{.m = 16, .m_next = 64, .stays = true, .default_last = 80}, 63},
+        {{.m = 16, .m_next = 64, .stays = true, .default_last = 24, .has_steps = true}, 16},
+        /* where one of them was beaten */
         {{.m = 16, .m_next = 64, .default_last = 24}, 32},
+        {{.m = 16, .m_next = 64, .default_last = 60}, 32},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_int_equal(fp8r_border_place(&cases[i].border), cases[i].last);
@@ -73,6 +68,14 @@ static void ties_end_where_the_default_changes(void **state)
     list[0].default_last = 24;
     list[1].fallback = 0; /* one default, and its rival won at the second */
     list[1].gain_low = list[1].gain_high = 1.2;
+    assert_int_equal(fp8r_points_segments(&points, made), 2);
+    assert_int_equal(made[0].m_last, 20);
+    list[1].fallback = 2; /* two defaults, and the rival of one won, at the second or at the first */
+    assert_int_equal(fp8r_points_segments(&points, made), 2);
+    assert_int_equal(made[0].m_last, 20);
+    list[1] = (struct fp8r_point){26, 1, 1, false, 1, 1, times[1], 1 << 24};
+    list[0].fallback = 2;
+    list[0].gain_low = list[0].gain_high = 1.2;
     assert_int_equal(fp8r_points_segments(&points, made), 2);
     assert_int_equal(made[0].m_last, 20);
 }

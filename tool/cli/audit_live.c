@@ -21,12 +21,6 @@ static void show_progress(void *user, const struct fp8r_progress *progress)
     fp8r_progress_show(user, what, progress->share, progress->left_seconds);
 }
 
-static void show_note(void *user, const char *line)
-{
-    (void)user;
-    fp8r_progress_note(line);
-}
-
 /* ---- Problems ---- */
 
 static int interrupted_early(struct fp8r_tool_error *error)
@@ -193,7 +187,7 @@ static int measure(struct audit_live_session *session, const struct audit_argume
                                    .seed = (uint64_t)arguments->seed,
                                    .is_warm = arguments->is_warm,
                                    .progress = show_progress,
-                                   .note = show_note,
+                                   .note = fp8r_progress_take_note,
                                    .user = &line};
     int code = alternatives_of(live.context, findings->is_only, error, &live.rules.comparisons);
     if (code == FP8R_EXIT_GOOD)

@@ -54,12 +54,6 @@ static void show_progress(void *user, const struct fp8r_progress *progress)
     fp8r_progress_show(&work->line, what, progress->share, progress->left_seconds);
 }
 
-static void show_note(void *user, const char *line)
-{
-    (void)user;
-    fp8r_progress_note(line);
-}
-
 /* ---- Opening ---- */
 
 /* What says which routes are measured is refused where none are, not passed over. */
@@ -250,7 +244,7 @@ static int gate_routes(struct work *work, FILE *markdown, struct fp8r_tool_error
                         .is_warm = !work->file.is_cold,
                         .budget_seconds = work->budget_seconds,
                         .progress = show_progress,
-                        .note = show_note,
+                        .note = fp8r_progress_take_note,
                         .user = work};
     int code = fp8r_table_check(&work->file, gate.context, true, &report, error);
     if (code != FP8R_EXIT_GOOD) return code;
@@ -300,7 +294,7 @@ static int gate_unseen(struct work *work, FILE *markdown, struct fp8r_tool_error
                             .wanted = work->arguments->unseen,
                             .budget_seconds = work->budget_seconds,
                             .progress = show_progress,
-                            .note = show_note,
+                            .note = fp8r_progress_take_note,
                             .user = work};
     common.routes = work->setting.path;
     int code = fp8r_session_open(&common, FP8R_NO_ROUTE_FILES, &routed, error);

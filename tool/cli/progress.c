@@ -36,3 +36,9 @@ void fp8r_progress_note(const char *text)
     fp8r_progress_end();
     fprintf(stderr, "%s\n", text);
 }
+
+void fp8r_progress_take_note(void *user, const char *text)
+{
+    (void)user;
+    fp8r_progress_note(text);
+}

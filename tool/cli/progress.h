@@ -16,6 +16,9 @@ void fp8r_progress_show(struct fp8r_progress_line *line, const char *what, doubl
 /* A line of its own, which stays. */
 void fp8r_progress_note(const char *text);
 
+/* The same, for whoever hands its lines to a function with a user of its own, of which nothing is needed here. */
+void fp8r_progress_take_note(void *user, const char *text);
+
 /* Takes the replaced line away. */
 void fp8r_progress_end(void);
 

@@ -84,18 +84,10 @@ static int choose(struct build *build, const struct fp8r_table_arguments *argume
     return code;
 }
 
-static void show_note(void *user, const char *line)
-{
-    (void)user;
-    fp8r_progress_note(line);
-}
-
 static int deliver(struct build *build, const struct fp8r_table_arguments *arguments, struct fp8r_tool_error *error)
 {
     if (arguments->into)
-        fp8r_route_update_note_lost(&build->update, &build->routes.table, show_note, NULL);
-    if (arguments->into)
-        return fp8r_route_update_write(&build->update, &build->routes, NULL, error);
+        return fp8r_route_update_write(&build->update, &build->routes, NULL, fp8r_progress_take_note, NULL, error);
     return arguments->out || !arguments->common.json ? fp8r_deliver_routes(arguments->out, &build->routes, error)
                                                      : FP8R_EXIT_GOOD;
 }

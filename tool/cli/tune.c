@@ -41,12 +41,6 @@ static void show_progress(void *user, const struct fp8r_progress *progress)
     fp8r_progress_show(&tune->line, what, progress->share, progress->left_seconds);
 }
 
-static void show_note(void *user, const char *line)
-{
-    (void)user;
-    fp8r_progress_note(line);
-}
-
 static int collect_families(struct tune *tune, struct fp8r_tool_error *error)
 {
     const struct tune_arguments *arguments = tune->arguments;
@@ -105,7 +99,7 @@ static int measure_all(struct tune *tune, struct fp8r_tool_error *error)
                                .margin = margin,
                                .ms_are_given = tune->arguments->m != NULL || tune->arguments->cases != NULL,
                                .progress = show_progress,
-                               .note = show_note,
+                               .note = fp8r_progress_take_note,
                                .user = tune,
                                .all_seconds = planned_seconds(tune)};
     int code = FP8R_EXIT_GOOD;
@@ -214,8 +208,7 @@ static int tune_all(struct tune *tune, struct fp8r_tool_error *error)
     if (measured == 0)
         return fp8r_tool_error_set(error, FP8R_EXIT_UNMEASURED,
                                    "nothing was measured: no backend can run these products");
-    fp8r_route_update_note_lost(&tune->routes.update, &tune->routes.file.table, show_note, NULL);
-    code = fp8r_quick_routes_write(&tune->routes, tune->is_cold, error);
+    code = fp8r_quick_routes_write(&tune->routes, tune->is_cold, fp8r_progress_take_note, NULL, error);
     if (code == FP8R_EXIT_GOOD)
         code = tune->arguments->common.json ? print_json(tune, error) : print_text(tune, error);
     return tune->is_wrong ? fp8r_exit_worse(code, FP8R_EXIT_FAILED) : code;

@@ -41,12 +41,6 @@ static void show_progress(void *user, const struct fp8r_progress *progress)
     fp8r_progress_show(&session->line, what, progress->share, progress->left_seconds);
 }
 
-static void show_note(void *user, const char *line)
-{
-    (void)user;
-    fp8r_progress_note(line);
-}
-
 static int parse_shard(const char *text, int *index, int *count, struct fp8r_tool_error *error)
 {
     struct fp8r_shard shard = {.index = 1, .count = 1};
@@ -215,10 +209,8 @@ static int update_routes(struct session *session, struct fp8r_route_file *file, 
     struct fp8r_table rest;
     note_replaced(session, &file->table);
     int code = split(session, &file->table, &rest) ? FP8R_EXIT_GOOD : fp8r_tool_error_memory(error, "the routes");
-    if (code == FP8R_EXIT_GOOD) {
-        fp8r_route_update_note_lost(&session->update, &file->table, show_note, NULL);
-        code = fp8r_route_update_write(&session->update, file, &rest, error);
-    }
+    if (code == FP8R_EXIT_GOOD)
+        code = fp8r_route_update_write(&session->update, file, &rest, fp8r_progress_take_note, NULL, error);
     fp8r_table_fini(&rest);
     return code;
 }
@@ -283,7 +275,7 @@ int fp8r_tune_full(const struct tune_arguments *arguments, fp8r_context *context
                                        .margin = margin,
                                        .is_warm = arguments->warm,
                                        .progress = show_progress,
-                                       .note = show_note}};
+                                       .note = fp8r_progress_take_note}};
     int code = fp8r_time_limit_parse("budget", arguments->budget, &session.full.budget_seconds, error);
     session.full.is_measured = calloc(families->count + 1, sizeof *session.full.is_measured);
     if (code == FP8R_EXIT_GOOD && !session.full.is_measured)

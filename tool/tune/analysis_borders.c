@@ -31,8 +31,7 @@ int64_t analysis_border(const struct analysis_family *family, size_t i)
     bool changes = strcmp(here, right->it->candidates[right->it->fallback].name) != 0;
     struct fp8r_border border = {.m = left->it->m,
                                  .m_next = right->it->m,
-                                 .stays = relation(left) == 1,
-                                 .stays_next = relation(right) == 1,
+                                 .stays = relation(left) == 1 && relation(right) == 1,
                                  .default_last = changes ? left->it->default_last : 0,
                                  .has_steps = family->has_steps};
     return fp8r_border_place(&border);

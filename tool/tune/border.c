@@ -16,6 +16,6 @@ static int64_t middle_of(const struct fp8r_border *border)
 int64_t fp8r_border_place(const struct fp8r_border *border)
 {
     int64_t last = middle_of(border);
-    if (!border->has_steps && border->stays && border->stays_next) last = fp8r_size_max(last, border->default_last);
+    if (!border->has_steps && border->stays) last = fp8r_size_max(last, border->default_last);
     return fp8r_size_max(border->m, fp8r_size_min(last, border->m_next - 1));
 }

@@ -8,9 +8,9 @@
 
 struct fp8r_border {
     int64_t m, m_next;
-    bool stays, stays_next; /* the default is chosen there */
-    int64_t default_last;   /* the default is m's up to here, and then another; 0: it is the same at m_next, or unknown */
-    bool has_steps;         /* of a GPU, whose kernels work in whole tiles */
+    bool stays;           /* the default is chosen at both */
+    int64_t default_last; /* the default is m's up to here, and then another; 0: it is the same at m_next, or unknown */
+    bool has_steps;       /* of a GPU, whose kernels work in whole tiles */
 };
 
 /* The last m of the first: the geometric mean of the two, rounded down; between two defaults as far as the first one's goes, where

@@ -101,8 +101,7 @@ static int64_t border_behind(const struct fp8r_point *point)
     const struct fp8r_point *next = point + 1;
     struct fp8r_border border = {.m = point->m,
                                  .m_next = next->m,
-                                 .stays = relation(point) == 1,
-                                 .stays_next = relation(next) == 1,
+                                 .stays = relation(point) == 1 && relation(next) == 1,
                                  .default_last = point->fallback != next->fallback ? point->default_last : 0};
     return fp8r_border_place(&border);
 }

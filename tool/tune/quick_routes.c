@@ -47,10 +47,11 @@ int fp8r_quick_routes_add(struct fp8r_quick_routes *routes, const struct fp8r_tu
     return fp8r_tool_error_memory(error, "the routes");
 }
 
-int fp8r_quick_routes_write(struct fp8r_quick_routes *routes, bool is_cold, struct fp8r_tool_error *error)
+int fp8r_quick_routes_write(struct fp8r_quick_routes *routes, bool is_cold, void (*note)(void *user, const char *line), void *user,
+                            struct fp8r_tool_error *error)
 {
     routes->file.is_cold = is_cold;
-    return fp8r_route_update_write(&routes->update, &routes->file, NULL, error);
+    return fp8r_route_update_write(&routes->update, &routes->file, NULL, note, user, error);
 }
 
 void fp8r_quick_routes_close(struct fp8r_quick_routes *routes)

@@ -21,8 +21,9 @@ int fp8r_quick_routes_add(struct fp8r_quick_routes *routes, const struct fp8r_tu
                           const struct fp8r_points *points, struct fp8r_tool_error *error);
 
 /* Writes new and old entries, atomically. is_cold: how the operands were. Exit codes: BAD_DATA where it
- * cannot be written, INTERNAL. */
-int fp8r_quick_routes_write(struct fp8r_quick_routes *routes, bool is_cold, struct fp8r_tool_error *error);
+ * cannot be written, INTERNAL. note: as of fp8r_route_update_write. */
+int fp8r_quick_routes_write(struct fp8r_quick_routes *routes, bool is_cold, void (*note)(void *user, const char *line), void *user,
+                            struct fp8r_tool_error *error);
 
 void fp8r_quick_routes_close(struct fp8r_quick_routes *routes);
 

@@ -14,7 +14,7 @@
 
 #include "base/sizes.h"
 #include "tool_status.h"
-#include "tune/segment_text.h"
+#include "tune/lost_rows.h"
 
 static int refuse(const struct fp8r_route_update *update, const char *why, struct fp8r_tool_error *error)
 {
@@ -91,33 +91,6 @@ int fp8r_route_update_admits_quick(const struct fp8r_route_update *update, const
     return FP8R_EXIT_GOOD;
 }
 
-/* "1..2 and 65..128": the rows of the one that the other does not reach, if any. */
-static bool find_lost(const struct fp8r_entry *found, const struct fp8r_entry *made, char rows[2 * FP8R_SEGMENT_TEXT_BYTES])
-{
-    const int64_t first = found->segments[0].m_first, last = found->segments[found->segment_count - 1].m_last;
-    const int64_t from = made->segments[0].m_first, to = made->segments[made->segment_count - 1].m_last;
-    char below[FP8R_SEGMENT_TEXT_BYTES] = "", above[FP8R_SEGMENT_TEXT_BYTES] = "";
-    if (first < from) fp8r_rows_format(first, fp8r_size_min(last, from - 1), below);
-    if (last > to) fp8r_rows_format(fp8r_size_max(first, to + 1), last, above);
-    snprintf(rows, 2 * FP8R_SEGMENT_TEXT_BYTES, "%s%s%s", below, *below && *above ? " and " : "", above);
-    return *rows;
-}
-
-void fp8r_route_update_note_lost(const struct fp8r_route_update *update, const struct fp8r_table *measured,
-                                 void (*note)(void *user, const char *line), void *user)
-{
-    for (size_t i = 0; i < measured->count; i++) {
-        const struct fp8r_entry *made = &measured->entries[i], *found = fp8r_table_find(&update->found.table, &made->key);
-        char rows[2 * FP8R_SEGMENT_TEXT_BYTES], family[FP8R_FAMILY_BYTES], line[FP8R_FAMILY_BYTES + 256];
-        if (!found || (made->is_quick && !found->is_quick) || !find_lost(found, made, rows) ||
-            fp8r_entry_family(made, family) != FP8R_OK)
-            continue;
-        snprintf(line, sizeof line, "%s: the file's routes for M=%s are gone: a new entry replaces the old one whole", family,
-                 rows);
-        note(user, line);
-    }
-}
-
 /* ---- Writing ---- */
 
 static bool has_library(const struct fp8r_identity *identity, const char *backend)
@@ -176,26 +149,30 @@ static int lock_folder(const char *path)
 }
 
 static int merge_and_write(struct fp8r_route_update *update, struct fp8r_route_file *measured, struct fp8r_table *rest,
-                           struct fp8r_tool_error *error)
+                           struct fp8r_lost_rows *lost, struct fp8r_tool_error *error)
 {
     int code = read_found(update, error);
     if (code != FP8R_EXIT_GOOD)
         return code;
     join_headers(&update->found, measured);
-    if (!fp8r_table_merge(&measured->table, &update->found.table) ||
-        (rest && !fp8r_table_merge(&measured->table, rest)))
+    if (!fp8r_lost_rows_init(lost, &update->found.table, &measured->table) ||
+        !fp8r_table_merge(&measured->table, &update->found.table) || (rest && !fp8r_table_merge(&measured->table, rest)))
         return fp8r_tool_error_memory(error, "the routes");
     measured->is_quick = is_all_quick(&measured->table);
     return fp8r_tool_status(error, fp8r_route_file_write(update->path, measured));
 }
 
 int fp8r_route_update_write(struct fp8r_route_update *update, struct fp8r_route_file *measured, struct fp8r_table *rest,
-                            struct fp8r_tool_error *error)
+                            void (*note)(void *user, const char *line), void *user, struct fp8r_tool_error *error)
 {
+    struct fp8r_lost_rows lost = {.count = 0};
     int lock = lock_folder(update->path);
-    int code = merge_and_write(update, measured, rest, error);
+    int code = merge_and_write(update, measured, rest, &lost, error);
     if (lock >= 0)
         close(lock);
+    for (size_t i = 0; code == FP8R_EXIT_GOOD && i < lost.count; i++)
+        note(user, lost.lines[i]);
+    fp8r_lost_rows_fini(&lost);
     return code;
 }
 

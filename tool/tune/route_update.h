@@ -25,14 +25,10 @@ int fp8r_route_update_admits_quick(const struct fp8r_route_update *update, const
 
 /* Reads the file again (another tuner may have added to it meanwhile) and writes it, atomically. A family's entry is that of
  * `measured`, else what the file held, else that of `rest` (may be NULL); only that a full one is never replaced by a quick
- * one. Their entries are taken out, and `measured` is then what was written. Exit codes: as of open. */
+ * one. Their entries are taken out, and `measured` is then what was written. note: once it is written, a line for each family that
+ * lost rows (lost_rows.h). Exit codes: as of open. */
 int fp8r_route_update_write(struct fp8r_route_update *update, struct fp8r_route_file *measured, struct fp8r_table *rest,
-                            struct fp8r_tool_error *error);
-
-/* A line for each family whose entry in the file is about to be replaced by one of these and holds for M that the new one does not
- * reach: those rows go. */
-void fp8r_route_update_note_lost(const struct fp8r_route_update *update, const struct fp8r_table *measured,
-                                 void (*note)(void *user, const char *line), void *user);
+                            void (*note)(void *user, const char *line), void *user, struct fp8r_tool_error *error);
 
 void fp8r_route_update_close(struct fp8r_route_update *update);
 

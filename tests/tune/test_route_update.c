@@ -1,0 +1,128 @@
+/* Adding to a route file: which rows the new entries do not reach, and that nothing is said of rows which stay.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include <cmocka.h>
+
+#include "scratch.h"
+#include "tune/route_update.h"
+
+static char notes[512];
+static int note_count;
+
+static void note(void *user, const char *line)
+{
+    (void)user;
+    note_count++;
+    (void)snprintf(notes, sizeof notes, "%s", line);
+}
+
+/* rows: as in a route file, a segment each: "1..2 8..8". */
+static void write_file(const char *path, const char *rows, bool is_quick)
+{
+    FILE *stream = fopen(path, "w");
+    assert_non_null(stream);
+    (void)fprintf(stream, "fp8route-routes 1\ndevice cpu\nidentity features=avx2 threads=2 llc_bytes=1048576\nprotocol %s "
+                          "mode=eager operands=warm\n\nentry Mx64x64\n", is_quick ? "quick" : "full");
+    char copy[256], *rest = copy;
+    (void)snprintf(copy, sizeof copy, "%s", rows);
+    for (const char *word; (word = strtok_r(rest, " ", &rest));)
+        (void)fprintf(stream, "  m=%s backend=cpu config=skinny rev=0123456789ab median_us=10 verdict=tie\n", word);
+    (void)fprintf(stream, "\nend entries=1\n");
+    assert_int_equal(fclose(stream), 0);
+}
+
+static int update(const char *held, bool held_is_quick, const char *made, bool made_is_quick)
+{
+    struct fp8r_route_update update;
+    struct fp8r_route_file measured;
+    struct fp8r_tool_error error;
+    const char *path = scratch_path("held.routes"), *other = scratch_path("made.routes");
+    write_file(path, held, held_is_quick);
+    write_file(other, made, made_is_quick);
+    assert_int_equal(fp8r_route_file_read(other, &measured), FP8R_OK);
+    assert_int_equal(fp8r_route_update_open(&update, path, &measured, &error), FP8R_EXIT_GOOD);
+    note_count = 0;
+    int code = fp8r_route_update_write(&update, &measured, NULL, note, NULL, &error);
+    fp8r_route_update_close(&update);
+    fp8r_route_file_fini(&measured);
+    return code;
+}
+
+static void rows_not_reached_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *held, *made, *rows; /* rows: NULL where none is lost */
+    } cases[] = {{"1..8", "1..8", NULL},
+                 {"1..8", "1..64", NULL},
+                 {"1..2 3..4", "2..64", "1"},
+                 {"2..4", "3..3", "2 and 4"},
+                 {"1..2 3..8 9..64", "16..32", "1..15 and 33..64"},
+                 /* holes: of the old entry, which lost nothing there, and of the new one */
+                 {"1..2 65..128", "65..128", "1..2"},
+                 {"1..2 65..128", "3..64", "1..2 and 65..128"},
+                 {"1..64", "1..2 9..16 33..64", "3..8 and 17..32"},
+                 {"1..1 3..3 5..5", "2..2", "1, 3 and 5"},
+                 {"1..1 3..3 5..5 7..7 9..9", "2..2", "1, 3, 5, 7 and others"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char line[256];
+        assert_int_equal(update(cases[i].held, false, cases[i].made, false), FP8R_EXIT_GOOD);
+        assert_int_equal(note_count, cases[i].rows != NULL);
+        (void)snprintf(line, sizeof line, "Mx64x64: the file's routes for M=%s are gone: a new entry replaces the old one whole",
+                       cases[i].rows);
+        if (cases[i].rows) assert_string_equal(notes, line);
+    }
+}
+
+static void a_full_entry_stays(void **state)
+{
+    (void)state;
+    assert_int_equal(update("1..8", false, "1..2", true), FP8R_EXIT_GOOD);
+    assert_int_equal(note_count, 0);
+    assert_int_equal(update("1..8", true, "1..2", true), FP8R_EXIT_GOOD);
+    assert_int_equal(note_count, 1);
+}
+
+/* A disk that is full: the file is as before, and so nothing was lost. */
+static void what_is_not_written_loses_nothing(void **state)
+{
+    (void)state;
+    struct rlimit before, none;
+    const char *path = scratch_path("held.routes");
+    struct fp8r_route_update update;
+    struct fp8r_route_file measured;
+    struct fp8r_tool_error error;
+    write_file(path, "1..8", false);
+    write_file(scratch_path("made.routes"), "1..2", false);
+    assert_int_equal(fp8r_route_file_read(scratch_path("made.routes"), &measured), FP8R_OK);
+    assert_int_equal(fp8r_route_update_open(&update, path, &measured, &error), FP8R_EXIT_GOOD);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    none = (struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max};
+    (void)signal(SIGXFSZ, SIG_IGN);
+    note_count = 0;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+    const int code = fp8r_route_update_write(&update, &measured, NULL, note, NULL, &error);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(code, FP8R_EXIT_BAD_DATA);
+    assert_int_equal(note_count, 0);
+    fp8r_route_update_close(&update);
+    fp8r_route_file_fini(&measured);
+    assert_int_equal(fp8r_route_file_read(path, &measured), FP8R_OK);
+    assert_int_equal(measured.table.entries[0].segments[0].m_last, 8);
+    fp8r_route_file_fini(&measured);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_not_reached_are_named), cmocka_unit_test(a_full_entry_stays),
+                                       cmocka_unit_test(what_is_not_written_loses_nothing)};
+    return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
+}
