@@ -12,6 +12,7 @@ measured until then is kept.
 SPDX-License-Identifier: Apache-2.0"""
 import argparse
 import glob
+import itertools
 import json
 import os
 import signal
@@ -192,6 +193,15 @@ def cases_json(run):
     return [line(case) for case in run.measured]
 
 
+def create(folder, name):
+    """An empty file of that name, or with a number where others, ended in the same second, have it."""
+    for count in itertools.count(1):
+        try:
+            return open(os.path.join(folder, f"{name}{f'-{count}' if count > 1 else ''}.json"), "x", encoding="utf-8")
+        except FileExistsError:
+            continue
+
+
 def write(args, run, device, rows, seconds, is_whole):
     date = time.strftime("%Y-%m-%dT%H-%M-%SZ", time.gmtime())
     torch = run.machine.torch
@@ -200,12 +210,11 @@ def write(args, run, device, rows, seconds, is_whole):
               "driver": device[1], "torch": torch.__version__ if torch else None,
               "routes": os.path.basename(run.routes) if run.routes else None, "rounds": args.rounds,
               "seconds": round(seconds), "whole": is_whole, "command": words, "bars": rows, "cases": cases_json(run)}
-    path = os.path.join(args.results, f"gpu-{date}-{'-'.join(device[0].lower().split())}.json")
-    with open(path, "w", encoding="utf-8") as file:
+    with create(args.results, f"gpu-{date}-{'-'.join(device[0].lower().split())}") as file:
         head = {key: value for key, value in result.items() if key not in ("bars", "cases")}
         file.write(json.dumps(head)[:-1] + ',\n"bars": [\n' + ",\n".join(map(json.dumps, rows)) + '],\n"cases": [\n' +
                    ",\n".join(map(json.dumps, result["cases"])) + "]}\n")
-    print(f"bench-gpu: wrote {path}", file=sys.stderr)
+    print(f"bench-gpu: wrote {file.name}", file=sys.stderr)
 
 
 def read_arguments():

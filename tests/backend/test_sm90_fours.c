@@ -12,6 +12,7 @@
 #include "backend/sm90/fours.h"
 #include "backend/sm90/fours_shift.h"
 #include "backend/sm90/limits.h"
+#include "support/sm90_driver.h"
 
 static int64_t address(const struct fp8r_sm90_map_form *form, int64_t k, int64_t eight, int64_t low, int64_t high,
                        int64_t group)
@@ -73,26 +74,14 @@ static void pitches_may_be_long(void **state)
             check(65536 + gap, 64, 1004, ((int64_t)1 << bits[i]) + gap, 1, 0);
 }
 
-static struct fp8r_sm90_copy_args seen;
-static CUlaunchConfig seen_config;
-
-static CUresult start(const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra)
-{
-    (void)function, (void)extra;
-    seen_config = *config;
-    memcpy(&seen, parameters[0], sizeof seen);
-    return CUDA_SUCCESS;
-}
-
 /* A grid's second size ends at 65535; matrices do not. */
 static void copies_of_any_batch(void **state)
 {
     static const int64_t batches[] = {1, 65535, 65536, 70000, 1 << 24};
     static const struct fp8r_sm90_config shifted = {.name = "shifted", .family = FP8R_SM90_WIDE, .shifted = true};
-    CUresult (*starter)(const CUlaunchConfig *, CUfunction, void **, void **) = start;
-    struct fp8r_sm90_plan plan = {.config = &shifted, .sm_count = 132};
+    static struct fp8r_sm90_copy_args seen;
+    struct fp8r_sm90_plan plan = {.config = &shifted, .sm_count = 132, .start = sm90_driver(&seen, sizeof seen)};
     const fp8r_pointers pointers = {.struct_size = sizeof pointers, .a = (const void *)0x10004};
-    plan.start = *(void **)&starter;
     (void)state;
     for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
         const fp8r_operand a = {.batch_stride = 3 * 132, .row_stride = 132, .col_stride = 1, .align_bytes = 4};

@@ -10,19 +10,11 @@
 
 #include "backend/sm90/fixed_args.h"
 #include "backend/sm90/sm90.h"
+#include "support/sm90_driver.h"
 
 enum { N = 512, K = 256 };
 
 static struct fp8r_sm90_args seen;
-static CUlaunchConfig seen_config;
-
-static CUresult start(const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra)
-{
-    (void)function, (void)extra;
-    seen_config = *config;
-    memcpy(&seen, parameters[0], sizeof seen);
-    return CUDA_SUCCESS;
-}
 
 static CUresult encode(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *base,
                        const cuuint64_t *extents, const cuuint64_t *pitches, const cuuint32_t *box, const cuuint32_t *steps,
@@ -50,12 +42,11 @@ static fp8r_problem problem_of(int64_t m, int64_t b_stride)
 
 static struct fp8r_sm90_plan plan_of(const struct fp8r_sm90_config *config, const fp8r_problem *problem)
 {
-    CUresult (*starter)(const CUlaunchConfig *, CUfunction, void **, void **) = start;
     CUresult (*encoder)(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *, const cuuint64_t *,
                         const cuuint32_t *, const cuuint32_t *, CUtensorMapInterleave, CUtensorMapSwizzle,
                         CUtensorMapL2promotion, CUtensorMapFloatOOBfill) = encode;
     struct fp8r_sm90_plan plan = {.config = config, .problem = *problem, .shape_count = 1};
-    plan.start = *(void **)&starter;
+    plan.start = sm90_driver(&seen, sizeof seen);
     plan.encode = *(void **)&encoder;
     plan.shapes[0] = (struct fp8r_sm90_shape){.m_max = INT32_MAX, .rows_a = 128, .rows_b = 128, .depth = 1, .threads = 384,
                                               .cluster = 1, .clusters_resident = 4, .stages = 4, .tile_m = 128,
@@ -197,6 +188,49 @@ static void other_rows_are_quantised_in_front(void **state)
     assert_false(takes(&plan, 1, K, K, 1, 0x10000));
 }
 
+/* Of one matrix, on 132 multiprocessors. */
+static bool is_early(const struct fp8r_sm90_config *config, bool dependent_launch, int64_t m, int64_t n, int64_t k)
+{
+    fp8r_problem problem = problem_of(m, n * k);
+    problem.batch = 1;
+    problem.n = n;
+    problem.k = problem.a.row_stride = problem.b.col_stride = k;
+    problem.out.row_stride = n;
+    struct fp8r_sm90_plan plan = plan_of(config, &problem);
+    plan.dependent_launch = dependent_launch;
+    plan.shapes[0].rows_b = plan.shapes[0].tile_n = config->columns;
+    plan.shapes[0].clusters_resident = 132;
+    plan.shapes[0].cluster = config->share_m;
+    fp8r_sm90_fix_args(&plan, &plan.shapes[0], &plan.fixed[0]);
+    assert_int_equal(fp8r_sm90_launch(&plan, &problem, &pointers, NULL, NULL), FP8R_OK);
+    return seen_early;
+}
+
+/* What waits for the L2, with blocks in a row enough, goes in order, behind the whole kernel in front; so does what takes long. */
+static void long_ones_and_ordered_ones_start_late(void **state)
+{
+    struct fp8r_sm90_config narrow = wide, middle = wide, shared = wide, swapped = wide, packed = wide;
+    narrow.columns = shared.columns = swapped.columns = packed.columns = 64;
+    middle.columns = 96;
+    shared.share_m = 2;
+    swapped.tokens = 64;
+    packed.packed = true;
+    (void)state;
+    assert_false(is_early(&narrow, true, 1024, 4096, 8192));
+    assert_true(is_early(&narrow, true, 1024, 4096, 1024)); /* few blocks in a row */
+    assert_true(is_early(&narrow, true, 128, 40960, 8192)); /* b is read once */
+    assert_true(is_early(&narrow, true, 256, 1024, 16384)); /* room for the kernel in front */
+    assert_true(is_early(&wide, true, 1024, 4096, 8192));   /* waits for its products */
+    assert_true(is_early(&shared, true, 1024, 4096, 8192));
+    assert_true(is_early(&swapped, true, 1024, 4096, 8192));
+    assert_true(is_early(&packed, true, 1024, 4096, 8192));
+    assert_true(is_early(&middle, true, 1024, 2400, 8192)); /* two tiles in a row */
+    assert_false(is_early(&middle, true, 1024, 4800, 8192));
+    assert_false(is_early(&wide, true, 4096, 4096, 4096)); /* long */
+    assert_true(is_early(&wide, true, 2048, 4096, 4096));
+    assert_false(is_early(&wide, false, 2048, 4096, 4096)); /* switched off */
+}
+
 /* Plans hold tensor maps, which a compiler may copy by instructions that want their alignment. */
 static void plans_are_aligned_as_their_maps(void **state)
 {
@@ -227,6 +261,7 @@ int main(void)
         cmocka_unit_test(weights_that_do_not_fit_are_refused),
         cmocka_unit_test(few_rows_are_quantised_by_the_product),
         cmocka_unit_test(other_rows_are_quantised_in_front),
+        cmocka_unit_test(long_ones_and_ordered_ones_start_late),
         cmocka_unit_test(plans_are_aligned_as_their_maps),
     };
     return cmocka_run_group_tests_name("sm90 launches", tests, NULL, NULL);

@@ -9,6 +9,7 @@ import json
 import os
 import stat
 import sys
+import tempfile
 import types
 import unittest
 from unittest import mock
@@ -58,6 +59,15 @@ def bars_run(only, *options):
 
 def gate(text, code=0, **more):
     return ["--program", program("fp8route", text, code, **more)]
+
+
+class Files(unittest.TestCase):
+    def test_two_that_end_in_one_second_keep_a_file_each(self):
+        folder = tempfile.mkdtemp(dir=WORK)
+        for _ in range(3):
+            with bench_gpu.create(folder, "gpu-now") as file:
+                file.write("{}")
+        self.assertEqual(sorted(os.listdir(folder)), ["gpu-now-2.json", "gpu-now-3.json", "gpu-now.json"])
 
 
 class Unmeasured(unittest.TestCase):

@@ -53,6 +53,15 @@ complains '^tune_h200: --family 4096x3420.* ended with 5 on cuda:'
 stub ''
 list 0 stub 'two words'
 [ "$(grep -c -- '--samples two words/[0-9]' "$work/ran")" -eq "$count" ] || fail 'a folder with a blank in its name was changed'
+list 0 stub 'a@FAMILY@{}%b' --note 'x {} @FAMILY@  y'
+[ "$(grep -c -- '--note x {} @FAMILY@  y --family [^ ]* --m [^ ]* --samples a@FAMILY@{}%b/[0-9]' "$work/ran")" -eq "$count" ] ||
+    fail 'a folder or an option was taken for a family'
+
+# what no family takes is asked once
+stub '[ "$1" = info ] || exit 2'
+list 124 stub there --nonsense
+[ "$(ran)" -eq 1 ] || fail 'a wrong option was tried with every family'
+complains '^tune_h200: it would be the same with every family: no more are begun$'
 
 # one that crashes is one that fails
 stub 'case $ask in *5376x28672:static*) kill -SEGV $$ ;; *28672x5376:static*) exit 255 ;; esac'
@@ -86,6 +95,7 @@ sleep 0.2
 # what is no use of it says so in a line
 stub ''
 for words in '' stub '--budget 9s stub there' 'stub there --gpus' 'stub there --gpus 0' 'stub there --gpus -1' 'stub there --gpus 2x' \
+    'stub there --gpus 99999999999999999999' \
     'stub there --gpus=' 'echo there' 'missing there' "$work there"; do
     # shellcheck disable=SC2086 -- words
     list 2 $words
