@@ -11,7 +11,9 @@ refuses 2 '--shard is "3/2"' gate "$work/one.routes" --shard 3/2
 refuses 2 '--shard says nothing to gate --unseen' gate "$work/one.routes" --shard 1/2 --unseen 2
 refuses 2 '--share says nothing to gate --unseen' gate "$work/one.routes" --share 0.5 --unseen 2
 refuses 2 '--family says nothing to gate --unseen' gate "$work/one.routes" --family 16x16 --unseen 2
-refuses 2 '--family Mx8x8: the file has no such entry' gate "$work/one.routes" --plugin "$pace" --family 8x8
+refuses 2 '--family Mx8x8: the file has no such entry' gate "$work/one.routes" --plugin "$pace" --family 8x8 \
+    --samples "$work/refused" --markdown "$work/refused.md"
+if [ -e "$work/refused" ] || [ -e "$work/refused.md" ]; then fail 'a refused gate left files'; fi
 refuses 2 '--margin is "0"' gate "$work/one.routes" --margin 0
 refuses 2 '--unseen' gate "$work/one.routes" --unseen 0
 refuses 2 '--unseen is 10001: it must be at most 10000' gate "$work/one.routes" --unseen 10001

@@ -44,6 +44,7 @@ struct work {
     double budget_seconds;
     struct fp8r_tune_families families;
     struct gate_wanted wanted;
+    FILE *markdown; /* NULL: none */
 };
 
 static void show_progress(void *user, const struct fp8r_progress *progress)
@@ -158,9 +159,7 @@ static int open_all(struct work *work, struct fp8r_tool_error *error)
                                    work->setting.path, misfit);
     fp8r_identity_format(&here, work->machine);
     work->session.mode = work->file.mode; /* measured as the routes were */
-    code = fp8r_session_measure(&work->session, &work->device, error);
-    if (code != FP8R_EXIT_GOOD) return code;
-    return open_record(work, error);
+    return fp8r_session_measure(&work->session, &work->device, error);
 }
 
 /* ---- Markdown ---- */
@@ -171,18 +170,25 @@ static int fail_markdown(const struct work *work, struct fp8r_tool_error *error)
                                work->arguments->markdown, strerror(errno));
 }
 
-/* Opened before anything is measured: minutes of work must not end at a folder that is not there. */
-static int open_markdown(const struct work *work, FILE **stream, struct fp8r_tool_error *error)
+static int open_markdown(struct work *work, struct fp8r_tool_error *error)
 {
-    *stream = work->arguments->markdown ? fopen(work->arguments->markdown, "we") : NULL;
-    return work->arguments->markdown && !*stream ? fail_markdown(work, error) : FP8R_EXIT_GOOD;
+    work->markdown = work->arguments->markdown ? fopen(work->arguments->markdown, "we") : NULL;
+    return work->arguments->markdown && !work->markdown ? fail_markdown(work, error) : FP8R_EXIT_GOOD;
 }
 
-static int close_markdown(const struct work *work, FILE *stream, struct fp8r_tool_error *error)
+static int close_markdown(struct work *work, struct fp8r_tool_error *error)
 {
-    if (!stream) return FP8R_EXIT_GOOD;
-    bool failed = ferror(stream) != 0;
-    return fclose(stream) != 0 || failed ? fail_markdown(work, error) : FP8R_EXIT_GOOD;
+    if (!work->markdown) return FP8R_EXIT_GOOD;
+    bool failed = ferror(work->markdown) != 0;
+    return fclose(work->markdown) != 0 || failed ? fail_markdown(work, error) : FP8R_EXIT_GOOD;
+}
+
+/* Behind all that can be refused, so that a refusal leaves no file; in front of all that is measured, so that minutes of work do
+ * not end at a folder that is not there. */
+static int open_outputs(struct work *work, struct fp8r_tool_error *error)
+{
+    int code = open_record(work, error);
+    return code == FP8R_EXIT_GOOD ? open_markdown(work, error) : code;
 }
 
 /* ---- The routes ---- */
@@ -223,16 +229,15 @@ static int say_routes(const struct work *work, const struct gate_routes *routes,
     return code;
 }
 
-static int print_routes(const struct work *work, struct gate_routes *routes, FILE *markdown,
-                        struct fp8r_tool_error *error)
+static int print_routes(const struct work *work, struct gate_routes *routes, struct fp8r_tool_error *error)
 {
     if (routes->count > 0) qsort(routes->items, routes->count, sizeof *routes->items, gate_route_compare);
-    if (markdown) fp8r_gate_print_markdown(&work->setting, routes, markdown);
+    if (work->markdown) fp8r_gate_print_markdown(&work->setting, routes, work->markdown);
     return work->arguments->common.json ? fp8r_gate_print_json(&work->setting, routes, error)
                                         : fp8r_gate_print_text(&work->setting, routes, error);
 }
 
-static int gate_routes(struct work *work, FILE *markdown, struct fp8r_tool_error *error)
+static int gate_routes(struct work *work, struct fp8r_tool_error *error)
 {
     struct fp8r_table_report report;
     struct gate_routes routes;
@@ -250,11 +255,12 @@ static int gate_routes(struct work *work, FILE *markdown, struct fp8r_tool_error
     if (code != FP8R_EXIT_GOOD) return code;
     code = gate_routes_init(&work->file, &report, &work->wanted, gate.seed, &routes, error);
     if (code == FP8R_EXIT_GOOD) {
-        code = gate_measure(&gate, &routes, error);
+        code = open_outputs(work, error);
+        if (code == FP8R_EXIT_GOOD) code = gate_measure(&gate, &routes, error);
         fp8r_progress_end();
         if (code == FP8R_EXIT_INTERRUPTED)
             code = fp8r_tool_error_set(error, code, "interrupted: no verdict; the same command starts again");
-        if (code == FP8R_EXIT_GOOD) code = print_routes(work, &routes, markdown, error);
+        if (code == FP8R_EXIT_GOOD) code = print_routes(work, &routes, error);
         if (code == FP8R_EXIT_GOOD) code = say_routes(work, &routes, gate.is_wrong, error);
         gate_routes_fini(&routes);
     }
@@ -273,15 +279,14 @@ static int say_unseen(const struct unseen *unseen, struct fp8r_tool_error *error
                : code;
 }
 
-static int print_unseen(const struct work *work, struct unseen *unseen, FILE *markdown,
-                        struct fp8r_tool_error *error)
+static int print_unseen(const struct work *work, struct unseen *unseen, struct fp8r_tool_error *error)
 {
-    if (markdown) fp8r_unseen_print_markdown(&work->setting, unseen, markdown);
+    if (work->markdown) fp8r_unseen_print_markdown(&work->setting, unseen, work->markdown);
     return work->arguments->common.json ? fp8r_unseen_print_json(&work->setting, unseen, error)
                                         : fp8r_unseen_print_text(&work->setting, unseen, error);
 }
 
-static int gate_unseen(struct work *work, FILE *markdown, struct fp8r_tool_error *error)
+static int gate_unseen(struct work *work, struct fp8r_tool_error *error)
 {
     struct fp8r_session routed;
     struct fp8r_common common = work->arguments->common;
@@ -300,11 +305,12 @@ static int gate_unseen(struct work *work, FILE *markdown, struct fp8r_tool_error
     int code = fp8r_session_open(&common, FP8R_NO_ROUTE_FILES, &routed, error);
     if (code != FP8R_EXIT_GOOD) return code;
     unseen.routed = routed.context;
-    code = unseen_measure(&unseen, error);
+    code = open_outputs(work, error);
+    if (code == FP8R_EXIT_GOOD) code = unseen_measure(&unseen, error);
     fp8r_progress_end();
     if (code == FP8R_EXIT_INTERRUPTED)
         code = fp8r_tool_error_set(error, code, "interrupted: no verdict; the same command starts again");
-    if (code == FP8R_EXIT_GOOD) code = print_unseen(work, &unseen, markdown, error);
+    if (code == FP8R_EXIT_GOOD) code = print_unseen(work, &unseen, error);
     if (code == FP8R_EXIT_GOOD) code = say_unseen(&unseen, error);
     unseen_fini(&unseen);
     fp8r_session_close(&routed);
@@ -315,14 +321,10 @@ static int run(const void *words, struct fp8r_tool_error *error)
 {
     struct work work = {.arguments = words, .wanted = {.share = 1}};
     struct fp8r_tool_error closing = {0};
-    FILE *markdown = NULL;
     fp8r_interrupt_watch();
     int code = open_all(&work, error);
-    if (code == FP8R_EXIT_GOOD) code = open_markdown(&work, &markdown, error);
-    if (code == FP8R_EXIT_GOOD)
-        code = work.arguments->unseen > 0 ? gate_unseen(&work, markdown, error)
-                                          : gate_routes(&work, markdown, error);
-    code = fp8r_tool_error_join(error, code, &closing, close_markdown(&work, markdown, &closing));
+    if (code == FP8R_EXIT_GOOD) code = work.arguments->unseen > 0 ? gate_unseen(&work, error) : gate_routes(&work, error);
+    code = fp8r_tool_error_join(error, code, &closing, close_markdown(&work, &closing));
     code = fp8r_tool_error_join(error, code, &closing, record_close(&work.record, &closing));
     fp8r_session_close(&work.session);
     fp8r_route_file_fini(&work.file);
