@@ -114,7 +114,7 @@ static const char *const default_cases[] = {
     "17x1001x513:lda=520:ldb=519:align=1",
     "3*70x300x1170:tensor",
     "5*9x65x3:fp32",
-    /* That it takes by fours. */
+    /* That it takes by eights. */
     "129x640x3418:ldb=3420:fp16:bias=fp16",
     "33x96x1004:fp32:bias=fp32",
     "5x64x132:align=4",
@@ -126,6 +126,15 @@ static const char *const default_cases[] = {
     "257x320x3420:static",
     "17x1024x20",
     "1x32x36",
+    "65x72x1012:align=4",
+    "65x136x1028:align=4",
+    "17x200x2036:align=4",
+    "64x88x252",
+    "300x1288x4484:align=4",
+    "513x264x1004:align=4:bias",
+    "16x64x3417:lda=3419:ldb=3420:align=1",
+    "3*7x64x900:tensor:align=4",
+    "40x72x1021:align=2:ldb=1028",
     "100x64x96:align=4",
     "200x224x777:ldb=788",
 };

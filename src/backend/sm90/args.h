@@ -13,6 +13,8 @@ enum {
     FP8R_SM90_OUT_VECTORS = 1 << 0, /* out's address and pitches allow stores of 4 elements */
     FP8R_SM90_INTERLEAVED = 1 << 1, /* wide: rows of b in encode_interleaved's order, stores of 16 bytes */
     FP8R_SM90_OUT_FOURS = 1 << 3, /* out is bf16 and whole in groups of 4 elements that one store may write */
+    FP8R_SM90_OUT_LINES = 1 << 4, /* shifted: out has elements of 16 bits, and its address and pitches allow stores of 8 */
+    FP8R_SM90_GATHERS = 1 << 5, /* shifted: rows of a in words */
     FP8R_SM90_RECEIVE_IN_STAGES = 1 << 2 /* skinny: partial sums take the place of the stages */
 };
 

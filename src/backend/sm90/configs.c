@@ -15,7 +15,7 @@ enum { COPY_ALIGN_BYTES = 16 };
 
 /* skinny_kK_bB_cCR: K segments over B blocks, cut for C blocks a multiprocessor of which R would have room.
  * wide_RxC with _mX, _nX: tiles of R rows and C columns of out, tiles of b, of a shared by X blocks; _kK: K
- * segments, each its own block; aRxC: in turns; pRxC: without the copy engine; sRxC: b by fours, a copied. */
+ * segments, each its own block; aRxC: in turns; pRxC: without the copy engine; sRxC: b by eights, a copied. */
 #define SKINNY(segments_, blocks_, cut_, room_)                                                              \
     {                                                                                                        \
         .name = "skinny_k" #segments_ "_b" #blocks_ "_c" #cut_ #room_, .family = FP8R_SM90_SKINNY,           \
@@ -155,12 +155,13 @@ static bool supports_maps(const fp8r_problem *problem, fp8r_reason *reason)
     return true;
 }
 
-/* What it wants where it takes rows of b by fours, sorted by 32: any rows of a, words and whole groups of b. */
-static bool supports_fours(const fp8r_problem *problem, fp8r_reason *reason)
+/* What it wants where it takes rows of b by eights: any rows of a, words and whole groups of b. What lies in front of a row or
+ * behind it in its class's part of the map is of the rows beside it. */
+static bool supports_eights(const fp8r_problem *problem, fp8r_reason *reason)
 {
     const int64_t row = problem->b.col_stride, group = row * FP8R_SM90_SHIFTED_GROUP;
     FP8R_REJECT_IF(problem->b.align_bytes < 4, reason, ALIGNMENT, "b", problem->b.align_bytes, 4);
-    FP8R_REJECT_IF(row < COPY_ALIGN_BYTES || row > ((int64_t)1 << 39) / FP8R_SM90_SHIFTED_GROUP, reason, LAYOUT, "b", 0,
+    FP8R_REJECT_IF(row < FP8R_SM90_BLOCK_K || row > ((int64_t)1 << 39) / FP8R_SM90_SHIFTED_GROUP, reason, LAYOUT, "b", 0,
                    0);
     FP8R_REJECT_IF(problem->n % FP8R_SM90_SHIFTED_GROUP != 0, reason, LAYOUT, "b", 0, 0);
     FP8R_REJECT_IF(problem->b.batch_stride % group != 0 ||
@@ -197,7 +198,7 @@ bool fp8r_sm90_supports(const fp8r_device_facts *device, const fp8r_problem *pro
     }
     const struct fp8r_sm90_config *config = &fp8r_sm90_configs[config_index];
     if (!supports_operands(problem, reason) || !supports_split(config, problem, reason)) return false;
-    if (config->shifted ? !supports_fours(problem, reason) : !config->packed && !supports_maps(problem, reason))
+    if (config->shifted ? !supports_eights(problem, reason) : !config->packed && !supports_maps(problem, reason))
         return false;
     if (config->family == FP8R_SM90_SKINNY) {
         const int widest = fp8r_sm90_skinny_widest(config, problem);
@@ -223,9 +224,6 @@ const char *fp8r_sm90_class(const fp8r_device_facts *device, const fp8r_problem 
     const struct fp8r_sm90_config *config = &fp8r_sm90_configs[config_index];
     const int segments = fp8r_sm90_segments(config, problem);
     const int split = segments > 1 ? segments : config->split * config->inner;
-    static const char *const shifted[] = {"shifted_k1", "shifted_k2", "shifted_k3", "shifted_k4",
-                                          "shifted_k5", "shifted_k6", "shifted_k7", "shifted_k8"};
     (void)device;
-    if (config->shifted && split > 1) return shifted[split - 1];
     return problem->accumulation == FP8R_ACCUMULATE_PRECISE ? precise[split - 1] : fast[split - 1];
 }

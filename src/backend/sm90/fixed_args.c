@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "backend/sm90/fixed_args.h"
 
+#include "backend/sm90/eights.h"
 #include "backend/sm90/limits.h"
 #include "backend/sm90/shapes.h"
 #include "base/dtype.h"
@@ -25,7 +26,9 @@ static int32_t flags_of(const struct fp8r_sm90_plan *plan, const struct fp8r_sm9
     if (out->align_bytes >= 8) flags |= FP8R_SM90_OUT_VECTORS;
     if (out->align_bytes >= 8 && out->dtype == FP8R_DTYPE_BF16 && problem->n % 4 == 0)
         flags |= FP8R_SM90_OUT_FOURS;
+    if (plan->config->shifted && out->align_bytes >= 16 && out->dtype != FP8R_DTYPE_FP32) flags |= FP8R_SM90_OUT_LINES;
     if (plan->config->shifted || fp8r_sm90_interleaves(plan->config, problem)) flags |= FP8R_SM90_INTERLEAVED;
+    if (fp8r_sm90_gathers(plan->config, problem)) flags |= FP8R_SM90_GATHERS;
     if (shape->receive_in_stages) flags |= FP8R_SM90_RECEIVE_IN_STAGES;
     return flags;
 }
@@ -119,9 +122,10 @@ void fp8r_sm90_fix_weights(const struct fp8r_sm90_plan *plan, const struct fp8r_
     args->b_batch = problem->b.batch_stride != 0;
     args->b_matrix = problem->b.batch_stride;
     args->flags = flags_of(plan, shape, problem);
-    const int64_t group_bytes = problem->b.col_stride * FP8R_SM90_WIDE_GROUP(plan->config->columns);
-    args->b_groups =
-        args->flags & FP8R_SM90_INTERLEAVED ? (int32_t)(problem->b.batch_stride / group_bytes) : 0;
+    const int group = plan->config->shifted ? FP8R_SM90_SHIFTED_GROUP : FP8R_SM90_WIDE_GROUP(plan->config->columns);
+    args->b_groups = args->flags & FP8R_SM90_INTERLEAVED
+                         ? (int32_t)(problem->b.batch_stride / (problem->b.col_stride * group))
+                         : 0;
 }
 
 void fp8r_sm90_fix_args(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_shape *shape,
@@ -130,7 +134,7 @@ void fp8r_sm90_fix_args(const struct fp8r_sm90_plan *plan, const struct fp8r_sm9
     const fp8r_problem *problem = &plan->problem;
     *args = (struct fp8r_sm90_args){0};
     fix_layouts(problem, args);
-    fix_segments(plan->config, shape, problem->k + (plan->config->shifted ? FP8R_SM90_SHIFTED_LEAD : 0), args);
+    fix_segments(plan->config, shape, problem->k, args);
     fix_shares(plan->config, shape, args);
     fp8r_sm90_fix_weights(plan, shape, problem, args);
     args->n = (int32_t)problem->n;

@@ -6,8 +6,8 @@
 #include <cuda_runtime_api.h>
 #include <stddef.h>
 
+#include "backend/sm90/eights.h"
 #include "backend/sm90/fixed_args.h"
-#include "backend/sm90/fours.h"
 #include "backend/sm90/limits.h"
 #include "backend/sm90/maps.h"
 #include "backend/sm90/shapes.h"
@@ -64,8 +64,10 @@ static void fill_loads(const struct fp8r_sm90_config *config, const struct fp8r_
     if (config->family == FP8R_SM90_SKINNY)
         args->load_bytes = shape->depth * (shape->rows + args->rows_a) * FP8R_SM90_BLOCK_K;
     else
-        args->load_bytes = (is_whole ? fp8r_sm90_tile_rows(config) : args->rows_a) * FP8R_SM90_BLOCK_K +
-                           config->columns * FP8R_SM90_BLOCK_K;
+        args->load_bytes = ((args->flags & FP8R_SM90_GATHERS ? 0
+                             : is_whole                      ? fp8r_sm90_tile_rows(config)
+                                                             : args->rows_a) +
+                            config->columns) * FP8R_SM90_BLOCK_K;
 }
 
 /* Skinny: one cluster a tile. Wide: without a split, clusters that the device holds walk over many tiles; with one each makes
@@ -105,9 +107,9 @@ static dim3 grid_of(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_sh
 /* Do its tiles wait for the L2 rather than for their products, and long enough that it matters where they lie? Blocks of
  * one launch lie in order: neighbours, which read the same rows of b, beside each other, and idle multiprocessors spread
  * evenly. Those that start as others end lie in whatever order these do, and take up to a fifth longer; the start
- * costs a microsecond or two (H200, docs/worklog.md, sm90 28), which three tiles and more in a row make good sooner. Up to half
- * of the multiprocessors, kernels take turns.
- * Where rows of b are read once, or operands are swapped, the start was worth more. */
+ * costs a microsecond or two (H200, docs/worklog.md, sm90 28), which three tiles and more in a row make good sooner.
+ * Kernels of up to half of the multiprocessors take turns, and where rows of b are read once, or operands are swapped, the
+ * start was worth more. */
 static bool wants_order(const struct fp8r_sm90_plan *plan, const struct fp8r_sm90_shape *shape,
                         const struct fp8r_sm90_args *args)
 {

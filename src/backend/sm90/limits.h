@@ -19,6 +19,7 @@
 #define FP8R_SM90_CONSUMERS_BARRIER 3
 #define FP8R_SM90_TURN_BARRIER      4
 #define FP8R_SM90_TOKENS_BARRIER    6
+#define FP8R_SM90_LINES_BARRIER     7 /* two */
 
 /* ---- Skinny
  * ------------------------------------------------------------------------------------------------------ */
@@ -136,19 +137,24 @@
 /* Those that also take e5m2 for a. */
 #define FP8R_SM90_PACKED_E5M2(X) X(1, 64)
 
-/* ---- Shifted: wide tiles of rows of b that the copy engine takes by fours
+/* ---- Shifted: wide tiles of rows of b that the copy engine takes by eights
  * -------------------------------------------------------------------------------------------------------- */
 
-/* Codes of zero in front of K: rows of b begin up to so many early, and steps of 32 stay what they are. */
-#define FP8R_SM90_SHIFTED_LEAD 32
-
-/* Rows of b that one box of the copy engine brings, sorted by classes: N must be a multiple. */
-#define FP8R_SM90_SHIFTED_GROUP 32
+/* Classes of rows of b, by which a box of the copy engine is sorted: N must be a multiple. */
+#define FP8R_SM90_SHIFTED_GROUP 8
 
 /* Accumulators and two blocks' words. */
 #define FP8R_SM90_SHIFTED_REGISTERS(tokens) ((tokens) / 2 + 32)
 
+/* Results of 64 columns and so many rows go out together: lines of 128 bytes. */
+#define FP8R_SM90_SHIFTED_LINES 32
+
+/* With so few rows of a tile, and so few blocks of K of a split one, of which a block of threads makes no other, those that
+ * multiply fetch them, instead of a copy in front. */
+#define FP8R_SM90_GATHER_ROWS   16
+#define FP8R_SM90_GATHER_BLOCKS 8
+
 /* Tiles: warpgroups with 64 rows of b each, rows of a. */
-#define FP8R_SM90_SHIFTED(X) X(1, 64) X(1, 128) X(2, 128) X(2, 256)
+#define FP8R_SM90_SHIFTED(X) X(1, 16) X(1, 64) X(1, 128) X(2, 128) X(2, 256)
 
 #endif

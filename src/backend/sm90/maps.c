@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "backend/sm90/maps.h"
 
-#include "backend/sm90/fours.h"
+#include "backend/sm90/eights.h"
 #include "backend/sm90/limits.h"
 #include "backend/sm90/map_cache.h"
 
@@ -96,7 +96,7 @@ static struct fp8r_sm90_map_form b_form(const struct fp8r_sm90_config *config, c
 {
     const struct operand_rows b = {data, problem->k, problem->n, problem->batch, problem->b.col_stride,
                                    problem->b.batch_stride};
-    if (config->shifted) return fp8r_sm90_fours_form(problem, data, shape->rows_b);
+    if (config->shifted) return fp8r_sm90_eights_form(problem, data, shape->rows_b);
     if (config->family == FP8R_SM90_SKINNY) return deep_form(&b, shape->rows_b, shape->depth);
     if (is_interleaved) return interleaved_form(&b, shape->rows_b, FP8R_SM90_WIDE_GROUP(config->columns));
     return plain_form(&b, shape->rows_b);
@@ -115,6 +115,11 @@ bool fp8r_sm90_fill_maps(const struct fp8r_sm90_plan *plan, const struct fp8r_sm
                          struct fp8r_sm90_args *args)
 {
     if (plan->config->packed) return true; /* it has none */
+    if (args->flags & FP8R_SM90_GATHERS) {
+        const bool done = fp8r_sm90_fill_map_b(plan, shape, problem, pointers, args);
+        args->map_a = args->map_b; /* nobody loads by it */
+        return done;
+    }
     const struct operand_rows rows = a_of(plan->config, problem, pointers->a, workspace);
     const struct fp8r_sm90_map_form a = plan->config->family == FP8R_SM90_SKINNY
                                             ? deep_form(&rows, args->rows_a, shape->depth)

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "backend/sm90/eights.h"
 #include "backend/sm90/limits.h"
 #include "backend/sm90/shapes.h"
 
@@ -264,20 +265,20 @@ static double packed_us(const struct rates *rates, const struct fp8r_sm90_config
     return 3.34 + store + exchange + together(memory, body + (it.waves - 1) * turn);
 }
 
-/* Rows of b by fours, through registers, behind a copy of a. Fitted to times of K = 3420 alone. */
+/* Rows of b by eights, through registers, mostly behind a copy of a. Fitted to 337 times of 46 problems (docs/worklog.md). */
 static double shifted_us(const struct rates *rates, const struct fp8r_sm90_config *config,
                          const fp8r_problem *problem)
 {
     const struct spread it = spread_of(rates, config, problem);
     const double copied = (double)problem->batch * (double)problem->m * (double)problem->k;
-    const double copy = problem->a.align_bytes >= 16 ? 0.0 : 1.9 + copied / 6.0e6;
+    const double copy = fp8r_sm90_copies(config, problem) ? 1.64 + copied / 1.85e6 : 0.0;
     const double busy = it.reach * (it.full_waves >= 1 ? 1.0 : it.left),
                  read = config->tokens * config->groups;
-    const double block = 0.078 + 0.00127 * (it.rows + config->columns) * busy + 0.00106 * read;
-    const double store = it.rows * config->columns / 285.0e3 + (config->split > 1 ? 3.56 : 0.0);
-    const double memory = memory_bytes(problem, 0.806) / (0.717 * rates->memory_bytes);
-    return (config->split > 1 ? 0.09 : 2.95) + copy + it.waves * store +
-           together(memory, it.waves * it.blocks * block);
+    const double block = 0.113 + 0.000393 * (it.rows + config->columns) * busy + 0.000806 * read;
+    const double store = it.area / 22.4e3 + (config->split > 1 ? 2.96 : 0.0);
+    const double memory = memory_bytes(problem, 3.69) / (0.755 * rates->memory_bytes);
+    return (config->split > 1 ? 0.0 : 1.38) + copy + it.waves * store +
+           together(memory, it.waves * (it.blocks + 1) * block);
 }
 
 static double family_us(const struct rates *rates, const struct fp8r_sm90_config *config,

@@ -260,7 +260,9 @@ bool fp8r_sm90_shape_wide(const fp8r_device_facts *device, const struct fp8r_sm9
                                        : config->split > 1 ? rows
                                                            : 0)) *
                        (int)sizeof(float);
-    const int receive = config->split > 1 ? rows * columns * (int)sizeof(float) + config->split * 1024 : 0;
+    const int receive = config->split > 1 ? rows * columns * (int)sizeof(float) + config->split * 1024
+                        : config->shifted ? columns * 2 * FP8R_SM90_SHIFTED_LINES /* results on their way out */
+                                          : 0;
     const int ring = config->packed ? FP8R_SM90_PACKED_RING(config->groups, columns) *
                                           FP8R_SM90_PACKED_WINDOW_BYTES(config->groups, columns)
                                     : 0;

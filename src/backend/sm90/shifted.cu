@@ -1,4 +1,4 @@
-/* The wide family over rows of b by fours: its kernels by tile. SPDX-License-Identifier: Apache-2.0 */
+/* The wide family over rows of b by eights: its kernels by tile. SPDX-License-Identifier: Apache-2.0 */
 #include "backend/sm90/shifted.cuh"
 #include "backend/sm90/shifted.h"
 

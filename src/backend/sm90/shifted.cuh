@@ -1,40 +1,49 @@
-/* Large and small M over rows of b that the copy engine takes by fours only: their pitch is a multiple of 4
- * bytes, and not of 16. Four rows are 16-byte granules then, so that one map brings rows of all four classes,
- * each begun a few words early; warps read their words from where they are into registers, as the tensor
- * core's first operand. Operands are swapped as in wide_swapped.cuh; rows of a are 16-byte granules, or were
- * copied in front (shifted_copy.cu). SPDX-License-Identifier: Apache-2.0 */
+/* Large and small M over rows of b that the copy engine takes by eights only: their pitch is a multiple of 4
+ * bytes, and not of 16. Eight rows are a multiple of 32 bytes then, so that one map brings rows of all eight classes
+ * (row % 8), each from a sector of the L2 on, up to 112 bytes in front of it; warps read their words from where
+ * they are into registers, as the tensor core's first operand. Operands are swapped as in wide_swapped.cuh; rows
+ * of a are 16-byte granules, or were copied in front (shifted_copy.cu). SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP8R_SM90_SHIFTED_CUH
 #define FP8R_SM90_SHIFTED_CUH
 
-#include "backend/sm90/fours_shift.h"
+#include "backend/sm90/eights_shift.h"
 #include "backend/sm90/wgmma_registers.cuh"
 #include "backend/sm90/wide_swapped.cuh"
 
-/* What a thread reads of a tile of b: row lane / 4 and lane / 4 + 8 of its warp's part of the product. In the
- * stage 32 rows lie in the order of their classes (row % 4), eight each, so that what eight lanes read begins
- * in as many banks. */
+/* What a thread reads of a block of b: rows lane / 4 and lane / 4 + 8 of its warp's part of the product, in eight
+ * steps of 16 codes. In the stage rows lie in the order of their classes, so that what eight lanes read begins
+ * in as many banks; where a row begins inside of its first block, a block's last words are in the next stage. */
 struct shifted_rows {
-    uint32_t row[2];  /* in the stage: the row, and the word in a granule */
-    uint32_t back[2]; /* bytes of granules that its first word lies in front of the block: 0, 16 or 32 */
-    uint32_t phase;   /* of the swizzle */
-    int column;       /* of the tile: of out, the first of two neighbours */
+    uint32_t word[16]; /* where they are, from the block's stage on, as if the ring had no end; the rows in turn */
+    uint32_t next;     /* a bit for each in the next stage */
+    int column;        /* of the tile: of out, the first of two neighbours */
 };
 
-/* tokens: rows of a in front of those of b. warp: of those that multiply. */
-FP8R_DEVICE struct shifted_rows shifted_locate(const struct fp8r_sm90_args *args, int tokens, int warp)
+/* Of a lane's results. warp: of those that multiply. */
+FP8R_DEVICE int shifted_column(int warp)
+{
+    return 64 * (warp / 4) + threadIdx.x % 32 / 4 * 8 + warp % 4 * 2;
+}
+
+/* tokens: rows of a in front of those of b, of which there are `groups` times eight of a class. */
+FP8R_DEVICE struct shifted_rows shifted_locate(const struct fp8r_sm90_args *args, int tokens, int groups, int warp)
 {
     struct shifted_rows rows;
-    const int lane = threadIdx.x % 32, pair = warp % 2 * 2, group = warp / 2;
-    rows.phase = lane / 4 * 16;
-    rows.column = 32 * group + lane / 4 * 4 + pair;
+    const int lane = threadIdx.x % 32, pair = warp % 4 * 2;
+    rows.column = shifted_column(warp);
+    rows.next = 0;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-        const int late = FP8R_SM90_SHIFTED_LEAD -
-                         fp8r_sm90_fours_shift((uintptr_t)args->packed_b.data, args->packed_b.row, pair + half);
-        const int from = lane % 4 * 4 - late; /* of the block's beginning */
-        rows.row[half] =
-            (tokens + 32 * group + 8 * (pair + half) + lane / 4) * FP8R_SM90_BLOCK_K + (from & 15);
-        rows.back[half] = -(from & ~15);
+        const int from = lane % 4 * 4 +
+                         fp8r_sm90_eights_shift((uintptr_t)args->packed_b.data, args->packed_b.row, pair + half);
+        const uint32_t row = (tokens + 8 * groups * (pair + half) + warp / 4 * 8 + lane / 4) * FP8R_SM90_BLOCK_K;
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+            const int at = from + 16 * i;
+            rows.word[2 * i + half] = row + (at & 15) + ((at & 0x70) ^ lane / 4 * 16) + /* swizzled */
+                                      (at < FP8R_SM90_BLOCK_K ? 0 : args->stage_bytes);
+            rows.next |= (at < FP8R_SM90_BLOCK_K ? 0u : 1u) << (2 * i + half);
+        }
     }
     return rows;
 }
@@ -46,56 +55,18 @@ FP8R_DEVICE uint32_t shared_word(uint32_t from)
     return value;
 }
 
-/* A block's words, from its stage and, the first ones, from the one before. */
-FP8R_DEVICE void shifted_read(uint32_t (&words)[16], const struct shifted_rows *rows, uint32_t here,
-                              uint32_t before)
+/* A block's words. turn: bytes from the ring's end to its beginning, if the next stage is its first; else 0. */
+FP8R_DEVICE void shifted_read(uint32_t (&words)[16], const struct shifted_rows *rows, uint32_t here, uint32_t turn)
 {
+    if (turn == 0) {
 #pragma unroll
-    for (int i = 0; i < 8; ++i) {
+        for (int i = 0; i < 16; ++i)
+            words[i] = shared_word(here + rows->word[i]);
+    } else {
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            const uint32_t stage = i < 2 && 16 * i < rows->back[half] ? before : here;
-            words[2 * i + half] =
-                shared_word(stage + rows->row[half] + (((16 * i - rows->back[half]) & 0x70) ^ rows->phase));
-        }
+        for (int i = 0; i < 16; ++i)
+            words[i] = shared_word(here + rows->word[i] - (rows->next >> i & 1 ? turn : 0));
     }
-}
-
-/* A row's word from k on, from memory; where the row ends, what it has of it. */
-FP8R_DEVICE uint32_t shifted_word(const uint8_t *row, int k, int extent)
-{
-    uint32_t word = 0;
-    if (k + 4 <= extent) return *(const uint32_t *)(row + k);
-#pragma unroll 1
-    for (int i = 0; k + i < extent; ++i)
-        word |= (uint32_t)row[k + i] << 8 * i;
-    return word;
-}
-
-/* The first block's words that no stage holds: of a segment that does not begin K, straight from memory. */
-FP8R_DEVICE void shifted_lead(uint32_t (&lead)[4], const struct fp8r_sm90_args *args,
-                              const struct wide_place *place, const struct wide_tile *tile,
-                              const struct shifted_rows *rows)
-{
-    const struct fp8r_sm90_matrix *const b = &args->packed_b;
-    const int k = place->first_block * FP8R_SM90_BLOCK_K - FP8R_SM90_SHIFTED_LEAD + threadIdx.x % 4 * 4;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        const int n = tile->n + rows->column + i % 2;
-        const bool wanted = place->first_block > 0 && 16 * (i / 2) < (int)rows->back[i % 2] && n < args->n;
-        lead[i] = wanted
-                      ? shifted_word(b->data + tile->batch * b->batch + n * b->row, k + 16 * (i / 2), args->k)
-                      : 0;
-    }
-}
-
-/* What lies in front of K, or in front of the segment's first stage. */
-FP8R_DEVICE void shifted_begin(uint32_t (&words)[16], const uint32_t (&lead)[4],
-                               const struct shifted_rows *rows, bool begins_k)
-{
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-        if (begins_k || 16 * (i / 2) < (int)rows->back[i % 2]) words[i] = lead[i];
 }
 
 /* What lies behind K belongs to other rows, and may be NaN. left: codes from the block's first one on. */
@@ -121,9 +92,8 @@ FP8R_DEVICE void shifted_hold(uint32_t (&words)[16])
 /* A tile of one warpgroup on its way. */
 struct shifted_walk {
     struct shifted_rows rows;
-    uint32_t lead[4];
-    int block; /* done */
-    uint32_t before, behind; /* the stage before: address and empty barrier; 0: none */
+    int block;               /* done */
+    uint32_t behind, empty; /* the stage with the block's first words, and its empty barrier */
 };
 
 /* The next block's products, and the end of those before, whose words these are. */
@@ -132,13 +102,12 @@ FP8R_DEVICE void shifted_block(float (&sums)[N / 2], uint32_t (&words)[16], uint
                                struct wide_consumer *own, struct shifted_walk *walk)
 {
     const struct pipeline *const pipe = own->pipe;
-    const int block = own->place->first_block + walk->block;
-    const int k = block * FP8R_SM90_BLOCK_K - FP8R_SM90_SHIFTED_LEAD;
+    const int left = own->args->k - (own->place->first_block + walk->block) * FP8R_SM90_BLOCK_K;
     const uint32_t q = own->at.p, here = wgmma_descriptor_address(q);
     reader_wait(&own->at, pipe);
-    shifted_read(words, &walk->rows, here, walk->behind ? walk->before : here);
-    if (walk->block == 0) shifted_begin(words, walk->lead, &walk->rows, block == 0);
-    if (k + FP8R_SM90_BLOCK_K > own->args->k) shifted_end(words, own->args->k - k);
+    shifted_read(words, &walk->rows, walk->behind,
+                 here < walk->behind ? pipe->stages * pipe->stage_bytes : 0);
+    if (left < FP8R_SM90_BLOCK_K) shifted_end(words, left);
     wgmma_fence();
 #pragma unroll
     for (int step = 0; step < FP8R_SM90_BLOCK_K / 32; ++step)
@@ -148,9 +117,9 @@ FP8R_DEVICE void shifted_block(float (&sums)[N / 2], uint32_t (&words)[16], uint
     const uint32_t empty = reader_advance(&own->at, pipe, pipe->stages);
     wgmma_wait<1>();
     shifted_hold(others);
-    if (walk->behind) stage_release(pipe, walk->behind);
-    walk->before = here;
-    walk->behind = empty;
+    stage_release(pipe, walk->empty);
+    walk->behind = here;
+    walk->empty = empty;
     ++walk->block;
 }
 
@@ -162,7 +131,9 @@ FP8R_DEVICE void accumulate_shifted(float (&sums)[N / 2], struct wide_consumer *
     const int blocks = own->place->blocks;
     uint32_t even[16], odd[16] = {};
     walk->block = 0;
-    walk->before = walk->behind = 0;
+    walk->behind = wgmma_descriptor_address(own->at.p);
+    reader_wait(&own->at, own->pipe);
+    walk->empty = reader_advance(&own->at, own->pipe, own->pipe->stages);
     for (;;) {
         shifted_block<N>(sums, even, odd, own, walk);
         if (walk->block == blocks) break;
@@ -172,7 +143,7 @@ FP8R_DEVICE void accumulate_shifted(float (&sums)[N / 2], struct wide_consumer *
     wgmma_wait<0>();
     shifted_hold(even);
     shifted_hold(odd);
-    stage_release(own->pipe, walk->behind);
+    stage_release(own->pipe, walk->empty);
 }
 
 /* Two neighbouring columns from n on, two rows from m on: x, z: of the first row; y, w: of the second.
@@ -220,6 +191,51 @@ FP8R_DEVICE void shifted_store_part(const struct fp8r_sm90_args *args, const str
                   scales + COLUMNS + column, scales + 2 * COLUMNS + row);
 }
 
+/* Words of four columns pairs that a lane finds turned by its row, in order. */
+FP8R_DEVICE uint4 unturned(uint4 words, int turn)
+{
+    if (turn & 1) words = make_uint4(words.y, words.x, words.w, words.z);
+    if (turn & 2) words = make_uint4(words.z, words.w, words.x, words.y);
+    return words;
+}
+
+/* A warpgroup's 64 columns of a tile, through shared memory: a lane has two of each eight, four warps have them all.
+ * Words of a row are turned so that no bank is met twice. column: the warpgroup's first; memory: its own. */
+template <int ROWS, int COLUMNS>
+FP8R_DEVICE void shifted_store_lines(const struct fp8r_sm90_args *args, const struct wide_tile *tile, int column,
+                                     uint8_t *memory, const float (&sums)[ROWS / 2], const float *scales)
+{
+    constexpr int lines = ROWS < FP8R_SM90_SHIFTED_LINES ? ROWS : FP8R_SM90_SHIFTED_LINES;
+    const int thread = threadIdx.x % 128, lane = thread % 32, own = shifted_column(thread / 32);
+    const bool biased = args->bias != NULL;
+    const float2 b = *(const float2 *)(scales + column + own),
+                 biases = *(const float2 *)(scales + COLUMNS + column + own);
+    uint32_t *const to = (uint32_t *)memory + lane % 4 * 64 + lane / 4 * 4 + (thread / 32 ^ lane % 4);
+    uint16_t *const out = (uint16_t *)args->out + tile->batch * args->out_batch;
+    const int n = tile->n + column + thread % 8 * 8;
+#pragma unroll
+    for (int first = 0; first < ROWS; first += lines) {
+        if (tile->m + first >= args->m) break;
+        named_barrier_sync(FP8R_SM90_LINES_BARRIER + column / 64, 128); /* nobody still reads them */
+#pragma unroll
+        for (int row = first; row < first + lines; row += 8) {
+            const float *const s = &sums[row / 2];
+            const float2 a = *(const float2 *)(scales + 2 * COLUMNS + row + lane % 4 * 2);
+            to[(row - first) * 32] = pack_halves(args->out_dtype, finish(s[0], b.x, a.x, biased, biases.x),
+                                                 finish(s[2], b.y, a.x, biased, biases.y));
+            to[(row - first) * 32 + 32] = pack_halves(args->out_dtype, finish(s[1], b.x, a.y, biased, biases.x),
+                                                      finish(s[3], b.y, a.y, biased, biases.y));
+        }
+        named_barrier_sync(FP8R_SM90_LINES_BARRIER + column / 64, 128);
+#pragma unroll
+        for (int row = thread / 8; row < lines; row += 16) {
+            const uint4 line = unturned(((const uint4 *)memory)[row * 8 + thread % 8], row / 2 % 4);
+            const int m = tile->m + first + row;
+            if (m < args->m && n < args->n) *(uint4 *)(out + m * args->out_row + n) = line;
+        }
+    }
+}
+
 /* Parts of 16 columns and 8 rows, of a warp each, meet at their owners, numbers modulo the split, and become
  * results. */
 template <int ROWS, int COLUMNS, int GROUPS>
@@ -254,8 +270,36 @@ FP8R_DEVICE void shifted_reduce(struct wide_consumer *own, const struct wide_til
         const float4 *const parts =
             (const float4 *)(own->memory + args->receive_offset) + slot * split * 32 + lane;
         shifted_store_part<ROWS, COLUMNS>(args, tile, sum_parts<32>(parts, split), row,
-                                          32 * (from / 2) + lane / 4 * 4 + from % 2 * 2, scales);
+                                          shifted_column(from), scales);
     }
+}
+
+/* The tile's few rows of a, whole words, all of the segment's blocks of K at once, into the ring's first stages, which nobody else
+ * fills and the copy engine only beside them. By one warpgroup: eight lanes a row. */
+FP8R_DEVICE void shifted_gather(const struct wide_consumer *own, const struct wide_tile *tile)
+{
+    const struct fp8r_sm90_matrix *const a = &own->args->packed_a;
+    const int row = threadIdx.x / 8, at = threadIdx.x % 8, blocks = own->place->blocks;
+    const uint8_t *const from = a->data + tile->batch * a->batch + (tile->m + row) * a->row;
+    const int extent = tile->m + row < own->args->m ? own->args->k : 0;
+    const int k = own->place->first_block * FP8R_SM90_BLOCK_K + at * 16;
+    uint8_t *const to = own->memory + row * FP8R_SM90_BLOCK_K + (at ^ row % 8) * 16; /* swizzled */
+    uint32_t words[FP8R_SM90_GATHER_BLOCKS][4];
+#pragma unroll
+    for (int i = 0; i < FP8R_SM90_GATHER_BLOCKS; ++i) {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+            const int word = k + i * FP8R_SM90_BLOCK_K + 4 * j;
+            words[i][j] = i < blocks && word < extent ? *(const uint32_t *)(from + word) : 0;
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < FP8R_SM90_GATHER_BLOCKS; ++i)
+        if (i < blocks)
+            *(uint4 *)(to + (i + 1) * own->args->stage_bytes) =
+                make_uint4(words[i][0], words[i][1], words[i][2], words[i][3]);
+    async_fence();
+    named_barrier_sync(FP8R_SM90_LINES_BARRIER, 128);
 }
 
 /* A multiplying warpgroup's way over the tiles. */
@@ -265,14 +309,18 @@ template <int GROUPS, int N> FP8R_DEVICE void shifted_consume(struct wide_consum
     const struct fp8r_sm90_args *const args = own->args;
     float sums[N / 2];
     struct shifted_walk walk;
-    walk.rows = shifted_locate(args, N, warp);
+    walk.rows = shifted_locate(args, N, GROUPS, warp);
     for (int index = first, count = 0; index < args->tiles; index += args->step, ++count) {
         const struct wide_tile tile = wide_tile_at(args, own->place, index, N, columns);
-        shifted_lead(walk.lead, args, own->place, &tile, &walk.rows);
+        if (N == FP8R_SM90_GATHER_ROWS && args->flags & FP8R_SM90_GATHERS) shifted_gather(own, &tile);
         accumulate_shifted<N>(sums, own, &walk);
         const float *const scales = wide_scales(own, count, 2 * columns + N);
         if (args->split > 1) {
             shifted_reduce<N, columns, GROUPS>(own, &tile, warp, sums, scales);
+        } else if (args->flags & FP8R_SM90_OUT_LINES) {
+            shifted_store_lines<N, columns>(args, &tile, warp / 4 * 64,
+                                            own->memory + args->receive_offset + warp / 4 * (128 * FP8R_SM90_SHIFTED_LINES),
+                                            sums, scales);
         } else {
 #pragma unroll
             for (int j = 0; j < N / 8; ++j) {
@@ -285,24 +333,64 @@ template <int GROUPS, int N> FP8R_DEVICE void shifted_consume(struct wide_consum
     }
 }
 
-/* The warp that loads tiles of a: its blocks of K begin in front of K, too. */
+/* The warp that loads tiles of a. A tile's first stage has none of it. */
 template <int ROWS, int COLUMNS>
 FP8R_DEVICE void shifted_load_a(const struct fp8r_sm90_args *args, const struct wide_block *block)
 {
     const struct wide_place *const place = &block->place;
     struct cursor at = cursor_start(&block->pipe);
     grid_wait();
-    if (!elected()) return;
+    if (args->flags & FP8R_SM90_GATHERS || !elected()) return;
     for (int index = block->first; index < args->tiles; index += args->step) {
         const struct wide_tile tile = wide_tile_at(args, place, index, ROWS, COLUMNS);
         const int y = tile.m, z = args->a_batch * tile.batch;
-        int k = place->first_block * FP8R_SM90_BLOCK_K - FP8R_SM90_SHIFTED_LEAD;
+        int k = place->first_block * FP8R_SM90_BLOCK_K;
+        cursor_advance(&at, &block->pipe);
         for (int left = place->blocks; left > 0; --left, k += FP8R_SM90_BLOCK_K) {
             barrier_wait(at.full + FP8R_SM90_EMPTY_OFFSET, at.parity);
             tma_load(at.to, &args->map_a, k, y, z, at.full, FP8R_L2_EVICT_NORMAL);
             cursor_advance(&at, &block->pipe);
         }
     }
+}
+
+/* Stages begin .. end - 1 of a tile of b, by the thread that also says how much a stage will hold. fresh: no stage has
+ * to be waited for. */
+template <int ROWS, int COLUMNS>
+FP8R_DEVICE void shifted_produce_b(const struct fp8r_sm90_args *args, const struct wide_block *block, int index,
+                                   struct cursor *at, int begin, int end, bool fresh)
+{
+    const struct wide_tile tile = wide_tile_at(args, &block->place, index, ROWS, COLUMNS);
+    const int y = tile.n / FP8R_SM90_SHIFTED_GROUP + args->b_groups * tile.batch;
+    int k = (block->place.first_block + begin) * FP8R_SM90_BLOCK_K;
+    uint32_t bytes = begin == 0 ? COLUMNS * FP8R_SM90_BLOCK_K : args->load_bytes;
+    for (int left = end - begin; left > 0; --left, k += FP8R_SM90_BLOCK_K) {
+        if (!fresh) barrier_wait(at->full + FP8R_SM90_EMPTY_OFFSET, at->parity);
+        barrier_expect(at->full, bytes);
+        tma_load_5d(at->to + ROWS * FP8R_SM90_BLOCK_K, &args->map_b, k, y, 0, 0, 0, at->full, FP8R_L2_EVICT_NORMAL);
+        cursor_advance(at, &block->pipe);
+        bytes = args->load_bytes;
+    }
+}
+
+/* The warp that loads tiles of b: a stage more than there are blocks of K. */
+template <int ROWS, int COLUMNS>
+FP8R_DEVICE void shifted_load_b(const struct fp8r_sm90_args *args, const struct wide_block *block)
+{
+    const int stages = block->place.blocks + 1;
+    int ahead = block->first < args->tiles ? min(min(args->ahead, args->stages), stages) : 0;
+    struct cursor at = cursor_start(&block->pipe);
+    if (ahead > 0 && elected()) shifted_produce_b<ROWS, COLUMNS>(args, block, block->first, &at, 0, ahead, true);
+    grid_wait();
+    named_barrier_sync(FP8R_SM90_EMPTY_BARRIER, 64);
+    if (elected()) {
+        grid_release();
+        at = cursor_start(&block->pipe);
+        cursor_skip(&at, &block->pipe, ahead);
+        for (int index = block->first; index < args->tiles; index += args->step, ahead = 0)
+            shifted_produce_b<ROWS, COLUMNS>(args, block, index, &at, ahead, stages, false);
+    }
+    if (args->by_size.d > 1) cluster_wait();
 }
 
 /* A tile: N rows of a, GROUPS times 64 rows of b. */
@@ -315,10 +403,13 @@ __global__ void __launch_bounds__(FP8R_SM90_WIDE_BOUND(2, FP8R_SM90_SHIFTED_REGI
     wide_enter<GROUPS>(&args, dynamic_memory, GROUPS, &block);
     if (block.warp / 4 == GROUPS) {
         registers_shrink<FP8R_SM90_WIDE_LOADER_REGISTERS>();
-        if (block.warp == 4 * GROUPS + 2)
+        if (block.warp == 4 * GROUPS)
+            shifted_load_b<N, 64 * GROUPS>(&args, &block);
+        else if (block.warp == 4 * GROUPS + 2)
             shifted_load_a<N, 64 * GROUPS>(&args, &block);
-        else
-            wide_load<GROUPS, N, 64 * GROUPS, true>(&args, &block);
+        else if (block.warp == 4 * GROUPS + 1)
+            wide_load_scales<N, 64 * GROUPS, true>(&args, &block.place, &block.barriers,
+                                                   (float *)(block.memory + args.scales_offset), block.first);
     } else {
         registers_grow<FP8R_SM90_WIDE_REGISTERS(FP8R_SM90_SHIFTED_REGISTERS(N))>();
         grid_wait();

@@ -1,4 +1,4 @@
-/* Where the host finds the kernels over rows of b by fours, and the one that copies a. NULL: there is none such.
+/* Where the host finds the kernels over rows of b by eights, and the one that copies a. NULL: there is none such.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP8R_SM90_SHIFTED_H
 #define FP8R_SM90_SHIFTED_H

@@ -27,7 +27,7 @@ struct fp8r_sm90_config {
     int groups, tiles, columns; /* wide: the tile, see wide.cuh */
     bool alternate;             /* wide: warpgroups make tiles of their own, in turns */
     int tokens;                 /* wide: rows of a on the narrow side, where operands are swapped */
-    bool shifted;               /* wide, swapped: rows of b by fours, rows of a copied in front */
+    bool shifted;               /* wide, swapped: rows of b by eights, rows of a copied in front */
     bool packed;                /* wide: rows of any pitch from any address, without the copy engine */
 };
 

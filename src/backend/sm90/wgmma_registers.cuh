@@ -22,6 +22,7 @@ template <int N> struct wgmma_registers;
     };
 
 /* clang-format off */
+WGMMA_REGISTERS(16, NAMES_8(), (DATA_8()), "%8, %9, %10, %11", "%12", "%13")
 WGMMA_REGISTERS(64, NAMES_3_TENS ", " NAMES_2(3), (DATA_3_TENS, DATA_2(3)), "%32, %33, %34, %35", "%36", "%37")
 WGMMA_REGISTERS(128, NAMES_6_TENS ", " NAMES_4(6), (DATA_6_TENS, DATA_4(6)), "%64, %65, %66, %67", "%68", "%69")
 WGMMA_REGISTERS(256, NAMES_12_TENS ", " NAMES_8(12), (DATA_12_TENS, DATA_8(12)), "%128, %129, %130, %131", "%132", "%133")

@@ -1,18 +1,18 @@
-/* Four rows of a pitch that is a multiple of 4 bytes are a multiple of 16: their map, and the copy of a that goes
+/* Eight rows of a pitch that is a multiple of 4 bytes are a multiple of 32: their map, and the copy of a that goes
  * with it.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "backend/sm90/fours.h"
+#include "backend/sm90/eights.h"
 
 #include <stddef.h>
 
 #include "backend/sm90/copy_args.h"
-#include "backend/sm90/fours_shift.h"
+#include "backend/sm90/eights_shift.h"
 #include "backend/sm90/limits.h"
 #include "base/sizes.h"
 #include "base/status.h"
 
 /* Threads of the copy's blocks; blocks for a multiprocessor, beside those of the product in front. */
-enum { COPY_THREADS = 256, COPY_BLOCKS = 1, GRANULE = 16 };
+enum { COPY_THREADS = 256, COPY_BLOCKS = 4, GRANULE = 16, LINE = 128 };
 
 /* CUDA's limit of a grid's second size. */
 enum { GRID_Y_MAX = 65535 };
@@ -26,12 +26,19 @@ static int64_t items_of(const fp8r_problem *problem)
 
 int64_t fp8r_sm90_copy_pitch(const fp8r_problem *problem)
 {
-    return fp8r_size_round_up(problem->k, GRANULE);
+    return fp8r_size_round_up(problem->k, LINE);
+}
+
+bool fp8r_sm90_gathers(const struct fp8r_sm90_config *config, const fp8r_problem *problem)
+{
+    const int64_t most = (int64_t)FP8R_SM90_GATHER_BLOCKS * FP8R_SM90_BLOCK_K * config->split;
+    return config->shifted && config->split > 1 && config->tokens == FP8R_SM90_GATHER_ROWS && problem->k <= most &&
+           problem->a.align_bytes < GRANULE && problem->a.align_bytes >= 4 && problem->k % 4 == 0;
 }
 
 bool fp8r_sm90_copies(const struct fp8r_sm90_config *config, const fp8r_problem *problem)
 {
-    return config->shifted && problem->a.align_bytes < GRANULE;
+    return config->shifted && problem->a.align_bytes < GRANULE && !fp8r_sm90_gathers(config, problem);
 }
 
 size_t fp8r_sm90_workspace(const fp8r_problem *problem, int config)
@@ -40,18 +47,19 @@ size_t fp8r_sm90_workspace(const fp8r_problem *problem, int config)
     return (size_t)(items_of(problem) * problem->m * fp8r_sm90_copy_pitch(problem));
 }
 
-struct fp8r_sm90_map_form fp8r_sm90_fours_form(const fp8r_problem *problem, const void *b, int box_rows)
+struct fp8r_sm90_map_form fp8r_sm90_eights_form(const fp8r_problem *problem, const void *b, int box_rows)
 {
+    enum { SECTOR = FP8R_SM90_SECTOR_BYTES };
     const int64_t row = problem->b.col_stride, group = row * FP8R_SM90_SHIFTED_GROUP;
-    const int64_t early = (int64_t)((uintptr_t)b % GRANULE), latest = fp8r_sm90_fours_shift((uintptr_t)b, row, 3);
+    const int64_t early = (int64_t)((uintptr_t)b % SECTOR), most = fp8r_sm90_eights_shift((uintptr_t)b, row, 7);
     const int64_t groups = problem->n / FP8R_SM90_SHIFTED_GROUP;
     const int64_t apart = problem->b.batch_stride ? (problem->batch - 1) * (problem->b.batch_stride / group) : 0;
     return (struct fp8r_sm90_map_form){
         .data = (const void *)((uintptr_t)b - (uintptr_t)early),
-        .extents = {(cuuint64_t)(problem->k + latest), 8, 2, 2, (cuuint64_t)(apart + groups)},
-        .pitches = {(cuuint64_t)(4 * row), (cuuint64_t)(row / GRANULE * GRANULE),
-                    (cuuint64_t)(2 * row / GRANULE * GRANULE), (cuuint64_t)group},
-        .box = {FP8R_SM90_BLOCK_K, 8, 2, 2, (cuuint32_t)(box_rows / FP8R_SM90_SHIFTED_GROUP)},
+        .extents = {(cuuint64_t)(problem->k + most), (cuuint64_t)(apart + groups), 2, 2, 2},
+        .pitches = {(cuuint64_t)group, (cuuint64_t)(row / SECTOR * SECTOR), (cuuint64_t)(2 * row / SECTOR * SECTOR),
+                    (cuuint64_t)(4 * row / SECTOR * SECTOR)},
+        .box = {FP8R_SM90_BLOCK_K, (cuuint32_t)(box_rows / FP8R_SM90_SHIFTED_GROUP), 2, 2, 2},
         .rank = 5,
     };
 }

@@ -1,5 +1,5 @@
-/* The map of rows of b by fours: every byte that the copy engine may read lies in the operand, and a row's own bytes are
- * where the kernel looks for them. The copy of a: a grid that the device takes. Nothing here runs a kernel.
+/* The map of rows of b by eights: every byte that the copy engine may read lies in the operand, and a row's own bytes are
+ * where the kernel looks for them. The copy of a: when there is one, and a grid that the device takes. Nothing here runs a kernel.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,18 +9,17 @@
 #include <string.h>
 
 #include "backend/sm90/copy_args.h"
-#include "backend/sm90/fours.h"
-#include "backend/sm90/fours_shift.h"
+#include "backend/sm90/eights.h"
+#include "backend/sm90/eights_shift.h"
 #include "backend/sm90/limits.h"
 #include "support/sm90_driver.h"
 
-static int64_t address(const struct fp8r_sm90_map_form *form, int64_t k, int64_t eight, int64_t low, int64_t high,
-                       int64_t group)
+/* Where a row's bytes begin in the map. */
+static int64_t address(const struct fp8r_sm90_map_form *form, int64_t group, int class_)
 {
-    const int64_t places[] = {eight, low, high, group};
-    int64_t at = (int64_t)(uintptr_t)form->data + k;
-    for (int i = 0; i < 4; i++)
-        at += places[i] * (int64_t)form->pitches[i];
+    int64_t at = (int64_t)(uintptr_t)form->data + group * (int64_t)form->pitches[0];
+    for (int i = 0; i < 3; i++)
+        at += (class_ >> i & 1) * (int64_t)form->pitches[i + 1];
     return at;
 }
 
@@ -30,37 +29,38 @@ static void check(int64_t first, int64_t n, int64_t k, int64_t pitch, int64_t ba
     const fp8r_operand b = {.row_stride = 1, .col_stride = pitch, .batch_stride = batch_stride, .align_bytes = 4};
     const fp8r_problem problem = {.batch = batch, .m = 1, .n = n, .k = k, .b = b};
     const int64_t end = first + (batch - 1) * batch_stride + (n - 1) * pitch + k;
-    const struct fp8r_sm90_map_form form = fp8r_sm90_fours_form(&problem, (const void *)(uintptr_t)first, 64);
+    const struct fp8r_sm90_map_form form = fp8r_sm90_eights_form(&problem, (const void *)(uintptr_t)first, 64);
     assert_int_equal(form.rank, 5);
-    assert_int_equal((uintptr_t)form.data % 16, 0);
+    assert_int_equal((uintptr_t)form.data % 32, 0);
     for (int i = 0; i < 4; i++)
-        assert_int_equal(form.pitches[i] % 16, 0);
+        assert_int_equal(form.pitches[i] % 32, 0);
     assert_int_equal(form.box[0] * form.box[1] * form.box[2] * form.box[3] * form.box[4], 128 * 64);
     const int64_t length = (int64_t)form.extents[0];
     for (int64_t item = 0; item < batch; item++) {
         for (int64_t row = 0; row < n; row++) {
             const int64_t at = first + item * batch_stride + row * pitch;
-            const int64_t group = row / 32 + item * (batch_stride / (32 * pitch));
-            const int64_t from = address(&form, 0, row % 32 / 4, row & 1, row >> 1 & 1, group);
-            assert_true(group < (int64_t)form.extents[4]);
-            assert_true(from <= at && at - from <= FP8R_SM90_SHIFTED_LEAD);
+            const int64_t group = row / 8 + item * (batch_stride / (8 * pitch));
+            const int64_t from = address(&form, group, (int)(row % 8));
+            assert_true(group < (int64_t)form.extents[1]);
+            assert_true(from <= at && at - from <= 112);
             assert_int_equal((at - from) % 4, 0);
-            assert_int_equal(at - from, fp8r_sm90_fours_shift((uint64_t)first, pitch, (int)(row % 4)));
-            assert_true(from >= first / 16 * 16 && from + length <= end && from + length >= at + k);
+            assert_int_equal(at - from, fp8r_sm90_eights_shift((uint64_t)first, pitch, (int)(row % 8)));
+            assert_true(from >= first / 32 * 32 && from + length <= end && from + length >= at + k);
         }
     }
 }
 
 static void maps_stay_inside(void **state)
 {
-    static const int64_t lengths[] = {16, 20, 1004, 1001, 3418, 3420};
+    static const int64_t lengths[] = {128, 132, 1004, 1001, 3418, 3420};
     (void)state;
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
         for (int64_t gap = 0; gap < 32; gap += 4)
-            for (int64_t begin = 0; begin < 16; begin += 4) {
+            for (int64_t begin = 0; begin < 32; begin += 4) {
                 const int64_t pitch = (lengths[i] + 3) / 4 * 4 + gap;
                 check(65536 + begin, 96, lengths[i], pitch, 1, 0);
-                check(65536 + begin, 64, lengths[i], pitch, 3, 96 * pitch);
+                check(65536 + begin, 8, lengths[i], pitch, 1, 0);
+                check(65536 + begin, 64, lengths[i], pitch, 3, 72 * pitch);
             }
 }
 
@@ -94,9 +94,31 @@ static void copies_of_any_batch(void **state)
     }
 }
 
+/* Few rows are fetched by those that multiply, where a split one has few enough blocks of whole words; others are copied, but
+ * for those that the copy engine takes. */
+static void few_rows_are_not_copied(void **state)
+{
+    static const struct {
+        int tokens, split, align;
+        int64_t k;
+        bool gathers, copies;
+    } cases[] = {{16, 4, 4, 3420, true, false},  {16, 4, 4, 4096, true, false},  {16, 4, 4, 4100, false, true},
+                 {16, 2, 4, 3420, false, true},  {16, 2, 8, 2044, true, false},  {16, 1, 4, 1020, false, true},
+                 {64, 4, 4, 3420, false, true},  {16, 4, 2, 3420, false, true},  {16, 4, 4, 3418, false, true},
+                 {16, 4, 16, 3420, false, false}, {64, 1, 16, 3420, false, false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct fp8r_sm90_config config = {.name = "shifted", .family = FP8R_SM90_WIDE, .shifted = true,
+                                                .tokens = cases[i].tokens, .split = cases[i].split};
+        const fp8r_problem problem = {.batch = 1, .m = 16, .n = 64, .k = cases[i].k, .a = {.align_bytes = cases[i].align}};
+        assert_int_equal(fp8r_sm90_gathers(&config, &problem), cases[i].gathers);
+        assert_int_equal(fp8r_sm90_copies(&config, &problem), cases[i].copies);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(maps_stay_inside), cmocka_unit_test(pitches_may_be_long),
-                                       cmocka_unit_test(copies_of_any_batch)};
-    return cmocka_run_group_tests_name("rows of b by fours", tests, NULL, NULL);
+                                       cmocka_unit_test(copies_of_any_batch), cmocka_unit_test(few_rows_are_not_copied)};
+    return cmocka_run_group_tests_name("rows of b by eights", tests, NULL, NULL);
 }
