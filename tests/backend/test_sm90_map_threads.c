@@ -147,7 +147,7 @@ static void operands_have_their_own(void **state)
             assert_int_equal(args.map_a.opaque[2], m);
             assert_int_equal(args.map_a.opaque[7], problem.a.row_stride);
             assert_int_equal(args.map_b.opaque[0], 0x200000);
-            assert_int_equal(args.map_b.opaque[7], problem.b.col_stride * (plan.config->shifted ? 4 : 1));
+            assert_int_equal(args.map_b.opaque[7], problem.b.col_stride * (plan.config->shifted ? 8 : 1));
             cuuint64_t box = 1, extent = 1;
             for (int axis = 1; axis < 5; axis++) {
                 extent *= args.map_b.opaque[1 + axis] ? args.map_b.opaque[1 + axis] : 1;
