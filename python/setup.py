@@ -35,7 +35,8 @@ def built_libraries(folder):
         compiler = subprocess.run([ROOT / "scripts/cuda_compiler"], capture_output=True, text=True).stdout.strip()
         cuda = ["-DFP8R_CUDA=ON", f"-DCMAKE_CUDA_COMPILER={compiler}"] if compiler else ["-DFP8R_CUDA=OFF"]
         subprocess.run(["cmake", "-S", ROOT, "-B", folder, "-DFP8R_TESTS=OFF", *cuda], check=True)
-        subprocess.run(["cmake", "--build", folder, "--parallel"], check=True)
+        jobs = os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL") or str(len(os.sched_getaffinity(0)))
+        subprocess.run(["cmake", "--build", folder, "--parallel", jobs], check=True)  # without a number make starts all at once
     return ready / "src/libfp8route.so.0", ready / "python/libfp8route_torch.so"
 
 

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/sha256.h"
+
 int fp8r_tool_input_descriptor(const char *path, int *descriptor, struct fp8r_tool_error *error)
 {
     struct stat facts;
@@ -36,4 +38,22 @@ int fp8r_tool_input_ended(const char *path, FILE *stream, struct fp8r_tool_error
     if (ferror(stream))
         return fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "%.300s cannot be read: %s", path, strerror(errno));
     return feof(stream) ? FP8R_EXIT_GOOD : fp8r_tool_error_memory(error, "a line of a file");
+}
+
+int fp8r_tool_input_digest(const char *path, char text[65], struct fp8r_tool_error *error)
+{
+    struct fp8r_sha256 hash;
+    unsigned char bytes[4096], digest[32];
+    FILE *stream;
+    int code = fp8r_tool_input_stream(path, &stream, error);
+    if (code != FP8R_EXIT_GOOD) return code;
+    fp8r_sha256_init(&hash);
+    for (size_t count; (count = fread(bytes, 1, sizeof bytes, stream)) > 0;)
+        fp8r_sha256_add(&hash, bytes, count);
+    if (ferror(stream)) code = fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "%.200s cannot be read: %s", path, strerror(errno));
+    (void)fclose(stream);
+    fp8r_sha256_finish(&hash, digest);
+    for (size_t i = 0; i < sizeof digest; i++)
+        snprintf(text + 2 * i, 3, "%02x", digest[i]);
+    return code;
 }

@@ -4,7 +4,10 @@ Work is queued on the current stream of the tensors' device; the current device 
 only an activation whose leading dimensions are not at one stride is copied. docs/pytorch.md walks through it.
 SPDX-License-Identifier: Apache-2.0
 """
-import torch
+try:
+    import torch
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError("fp8route.torch needs PyTorch: pip install torch", name=error.name) from None
 
 from . import _extension, _operators
 from ._context import Candidate, Explanation

@@ -14,6 +14,14 @@ refuses 2 '--family says nothing to gate --unseen' gate "$work/one.routes" --fam
 refuses 2 '--family Mx8x8: the file has no such entry' gate "$work/one.routes" --plugin "$pace" --family 8x8 \
     --samples "$work/refused" --markdown "$work/refused.md"
 if [ -e "$work/refused" ] || [ -e "$work/refused.md" ]; then fail 'a refused gate left files'; fi
+refuses 2 '--markdown names the route file itself' gate "$work/one.routes" --plugin "$pace" --markdown "$work/./one.routes"
+grep -q '^fp8route-routes' "$work/one.routes" || fail 'the route file is gone'
+refuses 5 '--markdown: .*nowhere' gate "$work/one.routes" --plugin "$pace" --markdown "$work/nowhere/sum.md" --samples "$work/refused"
+[ ! -e "$work/refused" ] || fail 'a gate without a place for its summary left samples'
+mkdir "$work/junk" && echo junk >"$work/junk/x.jsonl" && echo old >"$work/old.md"
+refuses 5 'x.jsonl' gate "$work/one.routes" --plugin "$pace" --samples "$work/junk" --markdown "$work/new.md"
+refuses 5 'x.jsonl' gate "$work/one.routes" --plugin "$pace" --samples "$work/junk" --markdown "$work/old.md"
+[ ! -e "$work/new.md" ] && [ "$(cat "$work/old.md")" = old ] || fail 'a gate without a place for its samples wrote a summary'
 refuses 2 '--margin is "0"' gate "$work/one.routes" --margin 0
 refuses 2 '--unseen' gate "$work/one.routes" --unseen 0
 refuses 2 '--unseen is 10001: it must be at most 10000' gate "$work/one.routes" --unseen 10001
@@ -37,6 +45,7 @@ grep -q '^| fine | `Mx16x16` | 1\.\.9 | `steady:loops` | `rival:loops`, runner-u
     fail "the summary has no row"
 [ "$(grep -c '"phase":"gate"' "$work/samples/gate.jsonl")" -ge 180 ] || fail "not every sample is in the folder"
 expect 0 gate "$work/three.routes" --plugin "$pace" --json
+says "\"sha256\": \"$(sha256sum "$work/three.routes" | cut -d' ' -f1)\""
 says '"schema": "fp8route.gate/1"'
 says '"fine": 1'
 [ "$(grep -c '"m": ' "$work/out")" -eq 3 ] || fail "not at both borders and in the middle"

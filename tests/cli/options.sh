@@ -86,3 +86,13 @@ if [ -w /dev/full ]; then
 fi
 refuses 4 'CUDA|cuda' info --device cuda
 finish
+
+# who reads may have enough: that is no error, in text and in JSON
+for words in 'conform --help' 'info' 'info --json' 'explain 1x64x64 --json'; do
+    last="fp8route $words, closed"
+    # shellcheck disable=SC2086
+    { sleep 0.05; "$PROGRAM" $words 2>"$work/err"; echo $? >"$work/code"; } | :
+    until [ -s "$work/code" ]; do sleep 0.01; done
+    [ "$(cat "$work/code")" -eq 0 ] && [ ! -s "$work/err" ] || fail "$last: exit code $(cat "$work/code"), $(cat "$work/err")"
+    rm "$work/code"
+done

@@ -22,6 +22,7 @@ count=$(grep -c '^  m=' one.routes)
 expect 0 report one.jsonl --out page.html --json
 says '"schema": "fp8route.report/1"'
 refuses 2 '--out FILE is missing' report one.jsonl
+refuses 5 'one.routes is a route file, and samples are wanted' report one.routes --out page.html
 refuses 5 'nowhere' report nowhere --out page.html
 echo '{"record":' >bad.jsonl
 echo '{}' >>bad.jsonl

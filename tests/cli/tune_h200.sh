@@ -63,6 +63,10 @@ list 124 stub there --nonsense
 [ "$(ran)" -eq 1 ] || fail 'a wrong option was tried with every family'
 complains '^tune_h200: it would be the same with every family: no more are begun$'
 
+# a program in this folder, without its path
+(cd "$work" && PATH=$PATH "$tune" stub here >out 2>err </dev/null)
+[ "$(ran)" -ge 1 ] || fail 'a program of the current folder was not run'
+
 # one that crashes is one that fails
 stub 'case $ask in *5376x28672:static*) kill -SEGV $$ ;; *28672x5376:static*) exit 255 ;; esac'
 list 123 --gpus=2 stub there

@@ -48,6 +48,12 @@ def test_torch_is_not_imported():
     assert done.returncode == 0, done.stderr
 
 
+def test_without_torch_its_part_says_so_in_a_line():
+    done = run("-c", "import sys; sys.modules['torch'] = None; import fp8route.torch")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "ModuleNotFoundError: fp8route.torch needs PyTorch: pip install torch"
+
+
 def test_explain():
     explanation = fp8route.explain("1x4096x14336:static")
     assert explanation.chosen and explanation.source in ("default", "route", "extrapolated", "neighbour")

@@ -39,21 +39,33 @@ static void write_file(const char *path, const char *rows, bool is_quick)
     assert_int_equal(fclose(stream), 0);
 }
 
-static int update(const char *held, bool held_is_quick, const char *made, bool made_is_quick)
+/* rest: a full entry of other samples; NULL: none. */
+static int update_with(const char *held, bool held_is_quick, const char *made, bool made_is_quick, const char *rest)
 {
     struct fp8r_route_update update;
-    struct fp8r_route_file measured;
+    struct fp8r_route_file measured, rest_file = {0};
     struct fp8r_tool_error error;
     const char *path = scratch_path("held.routes"), *other = scratch_path("made.routes");
     write_file(path, held, held_is_quick);
-    write_file(other, made, made_is_quick);
+    write_file(other, made ? made : "1..1", made_is_quick);
     assert_int_equal(fp8r_route_file_read(other, &measured), FP8R_OK);
+    if (!made) fp8r_table_fini(&measured.table);
+    if (rest) {
+        write_file(other, rest, false);
+        assert_int_equal(fp8r_route_file_read(other, &rest_file), FP8R_OK);
+    }
     assert_int_equal(fp8r_route_update_open(&update, path, &measured, &error), FP8R_EXIT_GOOD);
     note_count = 0;
-    int code = fp8r_route_update_write(&update, &measured, NULL, note, NULL, &error);
+    int code = fp8r_route_update_write(&update, &measured, rest ? &rest_file.table : NULL, note, NULL, &error);
     fp8r_route_update_close(&update);
     fp8r_route_file_fini(&measured);
+    fp8r_route_file_fini(&rest_file);
     return code;
+}
+
+static int update(const char *held, bool held_is_quick, const char *made, bool made_is_quick)
+{
+    return update_with(held, held_is_quick, made, made_is_quick, NULL);
 }
 
 static void rows_not_reached_are_named(void **state)
@@ -71,6 +83,8 @@ static void rows_not_reached_are_named(void **state)
                  {"1..2 65..128", "3..64", "1..2 and 65..128"},
                  {"1..64", "1..2 9..16 33..64", "3..8 and 17..32"},
                  {"1..1 3..3 5..5", "2..2", "1, 3 and 5"},
+                 {"1..9223372036854775807", "1..9223372036854775807", NULL},
+                 {"1..5 9..9223372036854775807", "2..9223372036854775807", "1"},
                  {"1..1 3..3 5..5 7..7 9..9", "2..2", "1, 3, 5, 7 and others"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char line[256];
@@ -89,6 +103,20 @@ static void a_full_entry_stays(void **state)
     assert_int_equal(note_count, 0);
     assert_int_equal(update("1..8", true, "1..2", true), FP8R_EXIT_GOOD);
     assert_int_equal(note_count, 1);
+}
+
+/* What other samples say takes a quick entry's place, too, whether or not its family was measured now. */
+static void full_entries_of_others_count(void **state)
+{
+    (void)state;
+    assert_int_equal(update_with("1..8", true, NULL, false, "1..2"), FP8R_EXIT_GOOD);
+    assert_int_equal(note_count, 1);
+    assert_non_null(strstr(notes, "M=3..8 are gone"));
+    assert_int_equal(update_with("1..8", true, "1..4", true, "1..2"), FP8R_EXIT_GOOD);
+    assert_int_equal(note_count, 1);
+    assert_non_null(strstr(notes, "M=3..8 are gone"));
+    assert_int_equal(update_with("1..8", false, NULL, false, "1..2"), FP8R_EXIT_GOOD);
+    assert_int_equal(note_count, 0);
 }
 
 /* A disk that is full: the file is as before, and so nothing was lost. */
@@ -122,7 +150,7 @@ static void what_is_not_written_loses_nothing(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_not_reached_are_named), cmocka_unit_test(a_full_entry_stays),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_not_reached_are_named), cmocka_unit_test(a_full_entry_stays), cmocka_unit_test(full_entries_of_others_count),
                                        cmocka_unit_test(what_is_not_written_loses_nothing)};
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }

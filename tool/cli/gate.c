@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/gate_print.h"
 #include "cli/options.h"
@@ -13,6 +15,7 @@
 #include "cli/share.h"
 #include "cli/time_limit.h"
 #include "plural.h"
+#include "tool_input.h"
 #include "tool_status.h"
 #include "tune/entrants.h"
 #include "tune/gate.h"
@@ -148,6 +151,7 @@ static int open_all(struct work *work, struct fp8r_tool_error *error)
     int code = read_arguments(work, error);
     if (code == FP8R_EXIT_GOOD)
         code = fp8r_tool_status(error, fp8r_route_file_read(work->setting.path, &work->file));
+    if (code == FP8R_EXIT_GOOD) code = fp8r_tool_input_digest(work->setting.path, work->setting.digest, error);
     if (code == FP8R_EXIT_GOOD) code = read_families(work, error);
     if (code != FP8R_EXIT_GOOD) return code;
     clear_environment();
@@ -170,10 +174,22 @@ static int fail_markdown(const struct work *work, struct fp8r_tool_error *error)
                                work->arguments->markdown, strerror(errno));
 }
 
+/* What it holds stays until there is something to write. */
 static int open_markdown(struct work *work, struct fp8r_tool_error *error)
 {
-    work->markdown = work->arguments->markdown ? fopen(work->arguments->markdown, "we") : NULL;
-    return work->arguments->markdown && !work->markdown ? fail_markdown(work, error) : FP8R_EXIT_GOOD;
+    struct stat summary, routes;
+    if (!work->arguments->markdown) return FP8R_EXIT_GOOD;
+    if (stat(work->arguments->markdown, &summary) == 0 && stat(work->setting.path, &routes) == 0 &&
+        summary.st_dev == routes.st_dev && summary.st_ino == routes.st_ino)
+        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "--markdown names the route file itself: it must name another one");
+    work->markdown = fopen(work->arguments->markdown, "ae");
+    return work->markdown ? FP8R_EXIT_GOOD : fail_markdown(work, error);
+}
+
+/* Appending begins at the end, which is moved to the beginning: of a device or a pipe that says nothing. */
+static void empty_markdown(struct work *work)
+{
+    if (work->markdown) (void)!ftruncate(fileno(work->markdown), 0);
 }
 
 static int close_markdown(struct work *work, struct fp8r_tool_error *error)
@@ -183,12 +199,19 @@ static int close_markdown(struct work *work, struct fp8r_tool_error *error)
     return fclose(work->markdown) != 0 || failed ? fail_markdown(work, error) : FP8R_EXIT_GOOD;
 }
 
-/* Behind all that can be refused, so that a refusal leaves no file; in front of all that is measured, so that minutes of work do
- * not end at a folder that is not there. */
+/* Behind all arguments that can be refused, so that a refusal leaves no file; in front of all that is measured, so that minutes of
+ * work do not end at a folder that is not there. */
 static int open_outputs(struct work *work, struct fp8r_tool_error *error)
 {
-    int code = open_record(work, error);
-    return code == FP8R_EXIT_GOOD ? open_markdown(work, error) : code;
+    const bool is_new = work->arguments->markdown && access(work->arguments->markdown, F_OK) != 0;
+    int code = open_markdown(work, error);
+    if (code != FP8R_EXIT_GOOD) return code;
+    code = open_record(work, error);
+    if (code == FP8R_EXIT_GOOD)
+        empty_markdown(work);
+    else if (is_new)
+        (void)unlink(work->arguments->markdown);
+    return code;
 }
 
 /* ---- The routes ---- */

@@ -162,6 +162,7 @@ int fp8r_gate_print_json(const struct fp8r_gate_setting *setting, const struct g
     fp8r_gate_count(routes, counts);
     fp8r_output_init(&output, "gate");
     fp8r_output_set_text(&output, output.root, "path", setting->path);
+    fp8r_output_set_text(&output, output.root, "sha256", setting->digest);
     fp8r_output_set_text(&output, output.root, "machine", setting->machine);
     fp8r_output_set(&output, output.root, "seed", json_integer((json_int_t)setting->seed));
     fp8r_output_set(&output, output.root, "margin", json_real(setting->margin));

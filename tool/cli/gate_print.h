@@ -12,6 +12,7 @@
 /* What was gated, and how. */
 struct fp8r_gate_setting {
     const char *path, *machine; /* the route file, the identity in one line */
+    char digest[65];            /* of the file, as sha256sum prints it */
     uint64_t seed;
     double margin;
 };

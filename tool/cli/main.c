@@ -45,10 +45,10 @@ static int run(int argc, char **argv, const char **verb_name, struct fp8r_tool_e
     return run_verb(verb, argc - 2, argv + 2, error);
 }
 
-/* Output that did not arrive is a failure, even where the verb went well. */
+/* Output that did not arrive is a failure, even where the verb went well; unless whoever read has enough. */
 static int flush_output(int code, struct fp8r_tool_error *error)
 {
-    if (fflush(stdout) == 0 && !ferror(stdout)) return code;
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || fp8r_is_read_no_more(stdout)) return code;
     int failed = fp8r_tool_error_set(error, FP8R_EXIT_INTERNAL, "standard output could not be written");
     return fp8r_exit_worse(code, failed);
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/terminal.h"
+
 void fp8r_output_init(struct fp8r_output *output, const char *verb)
 {
     char schema[64];
@@ -72,6 +74,7 @@ int fp8r_output_print(struct fp8r_output *output, struct fp8r_tool_error *error)
     }
     json_decref(output->root);
     *output = (struct fp8r_output){0};
-    return is_short ? fp8r_tool_error_set(error, FP8R_EXIT_INTERNAL, "the JSON object could not be written")
+    return is_short && !fp8r_is_read_no_more(stdout)
+               ? fp8r_tool_error_set(error, FP8R_EXIT_INTERNAL, "the JSON object could not be written")
                     : FP8R_EXIT_GOOD;
 }

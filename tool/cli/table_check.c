@@ -78,6 +78,8 @@ static int print_text(const struct fp8r_route_file *file, bool is_here, const st
            fp8r_plural(file->table.count, "y", "ies"));
     if (is_here)
         printf("machine: %s\n", report->fits ? "this one" : report->misfit);
+    else
+        printf("machine: not looked at, which --device does\n");
     if (report->count > 0) {
         printf("\n");
         code = print_findings(report, error);

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/terminal.h"
 
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +10,12 @@
 bool fp8r_is_terminal(FILE *stream)
 {
     return isatty(fileno(stream)) == 1;
+}
+
+bool fp8r_is_read_no_more(FILE *stream)
+{
+    struct pollfd end = {.fd = fileno(stream), .events = POLLOUT};
+    return poll(&end, 1, 0) == 1 && (end.revents & POLLERR);
 }
 
 static bool is_set(const char *name)

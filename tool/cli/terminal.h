@@ -17,6 +17,9 @@ enum fp8r_style {
 
 bool fp8r_is_terminal(FILE *stream);
 
+/* A pipe whose reader has gone: `fp8route table show FILE | head`. */
+bool fp8r_is_read_no_more(FILE *stream);
+
 /* The sequence that switches to the style; "" where the stream must stay plain. */
 const char *fp8r_style(FILE *stream, enum fp8r_style style);
 

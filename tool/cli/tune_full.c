@@ -181,36 +181,40 @@ static const char *absent_backend(const struct session *session, const struct fp
     return "";
 }
 
-/* A line for each family whose entry in the file is not what these samples say, or names a backend that did not race. */
-static void note_replaced(const struct session *session, const struct fp8r_table *table)
+enum { REPLACED_BYTES = 4 * FP8R_MACHINE_PATH_BYTES };
+
+/* Of a family whose entry in the file is not what these samples say, or names a backend that did not race; "" of others. */
+static void say_replaced(const struct session *session, const struct fp8r_entry *made, char line[REPLACED_BYTES])
 {
-    for (size_t i = 0; i < table->count; i++) {
-        int family = fp8r_families_find(session->families, &table->entries[i].key);
-        const struct fp8r_entry *found = fp8r_table_find(&session->update.found.table, &table->entries[i].key);
-        char line[4 * FP8R_MACHINE_PATH_BYTES];
-        if (family < 0 || !found || found->is_quick || is_same_choice(found, &table->entries[i]))
-            continue;
-        const char *text = session->families->items[family].text, *absent = absent_backend(session, found);
-        if (!is_to_replace(session, &table->entries[i]))
-            snprintf(line, sizeof line, "%s: nothing was measured now, and the routes that the file holds stay; those of the "
-                                        "samples: fp8route table build %s --into %s", text, session->folder, session->out);
-        else if (*absent)
-            snprintf(line, sizeof line, "%s: its routes went to %s, which did not race here, and are replaced; to have them back: "
-                                        "fp8route table build SAMPLES --into %s, with the samples of their tune (a Python tune "
-                                        "keeps them in %s/callables)", text, absent, session->out, session->folder);
-        else
-            continue;
-        fp8r_progress_note(line);
-    }
+    int family = fp8r_families_find(session->families, &made->key);
+    const struct fp8r_entry *found = fp8r_table_find(&session->update.found.table, &made->key);
+    *line = '\0';
+    if (family < 0 || !found || found->is_quick || is_same_choice(found, made))
+        return;
+    const char *text = session->families->items[family].text, *absent = absent_backend(session, found);
+    if (!is_to_replace(session, made))
+        snprintf(line, REPLACED_BYTES, "%s: nothing was measured now, and the routes that the file holds stay; those of the "
+                                       "samples: fp8route table build %s --into %s", text, session->folder, session->out);
+    else if (*absent)
+        snprintf(line, REPLACED_BYTES, "%s: its routes went to %s, which did not race here, and are replaced; to have them back: "
+                                       "fp8route table build SAMPLES --into %s, with the samples of their tune (a Python tune "
+                                       "keeps them in %s/callables)", text, absent, session->out, session->folder);
 }
 
+/* What is said of it is found before the tables are merged, and said when the file is written. */
 static int update_routes(struct session *session, struct fp8r_route_file *file, struct fp8r_tool_error *error)
 {
-    struct fp8r_table rest;
-    note_replaced(session, &file->table);
-    int code = split(session, &file->table, &rest) ? FP8R_EXIT_GOOD : fp8r_tool_error_memory(error, "the routes");
+    struct fp8r_table rest = {0};
+    const size_t count = file->table.count;
+    char (*lines)[REPLACED_BYTES] = calloc(count + 1, sizeof *lines);
+    for (size_t i = 0; lines && i < count; i++)
+        say_replaced(session, &file->table.entries[i], lines[i]);
+    int code = lines && split(session, &file->table, &rest) ? FP8R_EXIT_GOOD : fp8r_tool_error_memory(error, "the routes");
     if (code == FP8R_EXIT_GOOD)
         code = fp8r_route_update_write(&session->update, file, &rest, fp8r_progress_take_note, NULL, error);
+    for (size_t i = 0; code == FP8R_EXIT_GOOD && i < count; i++)
+        if (*lines[i]) fp8r_progress_note(lines[i]);
+    free(lines);
     fp8r_table_fini(&rest);
     return code;
 }

@@ -36,6 +36,7 @@ static void add_rest(struct spans *spans, int64_t first, int64_t last, const str
         const struct fp8r_segment *segment = &made->segments[i];
         if (segment->m_last < first) continue;
         add_span(spans, first, fp8r_size_min(last, segment->m_first - 1));
+        if (segment->m_last >= last) return;
         first = segment->m_last + 1;
     }
     add_span(spans, first, last);
@@ -70,15 +71,24 @@ static bool say(const struct fp8r_entry *held, const struct fp8r_entry *made, ch
     return true;
 }
 
-bool fp8r_lost_rows_init(struct fp8r_lost_rows *lost, const struct fp8r_table *held, const struct fp8r_table *made)
+/* Whose entry the file will hold: a quick one never takes a full one's place. */
+static const struct fp8r_entry *winner_of(const struct fp8r_entry *held, const struct fp8r_table *made, const struct fp8r_table *rest)
+{
+    const struct fp8r_entry *it = fp8r_table_find(made, &held->key);
+    const struct fp8r_entry *other = rest ? fp8r_table_find(rest, &held->key) : NULL;
+    if (!it || (it->is_quick && !held->is_quick)) it = held;
+    return other && it->is_quick && !other->is_quick ? other : it;
+}
+
+bool fp8r_lost_rows_init(struct fp8r_lost_rows *lost, const struct fp8r_table *held, const struct fp8r_table *made,
+                         const struct fp8r_table *rest)
 {
     *lost = (struct fp8r_lost_rows){.count = 0};
-    if (held->count == 0 || made->count == 0) return true;
-    lost->lines = calloc(made->count, sizeof *lost->lines);
-    for (size_t i = 0; lost->lines && i < made->count; i++) {
-        const struct fp8r_entry *entry = &made->entries[i], *found = fp8r_table_find(held, &entry->key);
-        const bool stays = !found || (entry->is_quick && !found->is_quick);
-        if (!stays && say(found, entry, lost->lines[lost->count])) lost->count++;
+    if (held->count == 0) return true;
+    lost->lines = calloc(held->count, sizeof *lost->lines);
+    for (size_t i = 0; lost->lines && i < held->count; i++) {
+        const struct fp8r_entry *entry = &held->entries[i], *winner = winner_of(entry, made, rest);
+        if (winner != entry && say(entry, winner, lost->lines[lost->count])) lost->count++;
     }
     return lost->lines != NULL;
 }

@@ -17,8 +17,10 @@ struct fp8r_lost_rows {
     size_t count;
 };
 
-/* Empty where nothing goes; so is an entry that stays because it is full and the new one quick. False: no memory, and lost is empty. */
-bool fp8r_lost_rows_init(struct fp8r_lost_rows *lost, const struct fp8r_table *held, const struct fp8r_table *made);
+/* held: what the file has; made, then rest (may be NULL): as fp8r_route_update_write takes them. Empty where nothing goes. False: no
+ * memory, and lost is empty. */
+bool fp8r_lost_rows_init(struct fp8r_lost_rows *lost, const struct fp8r_table *held, const struct fp8r_table *made,
+                         const struct fp8r_table *rest);
 void fp8r_lost_rows_fini(struct fp8r_lost_rows *lost);
 
 #endif

@@ -155,7 +155,7 @@ static int merge_and_write(struct fp8r_route_update *update, struct fp8r_route_f
     if (code != FP8R_EXIT_GOOD)
         return code;
     join_headers(&update->found, measured);
-    if (!fp8r_lost_rows_init(lost, &update->found.table, &measured->table) ||
+    if (!fp8r_lost_rows_init(lost, &update->found.table, &measured->table, rest) ||
         !fp8r_table_merge(&measured->table, &update->found.table) || (rest && !fp8r_table_merge(&measured->table, rest)))
         return fp8r_tool_error_memory(error, "the routes");
     measured->is_quick = is_all_quick(&measured->table);

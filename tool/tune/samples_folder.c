@@ -30,7 +30,7 @@ static int list_files(const char *folder, char ***names, size_t *count, struct f
     *names = NULL;
     *count = 0;
     if (!listing)
-        return fp8r_tool_error_set(error, FP8R_EXIT_USAGE, "%s cannot be listed: %s", folder, strerror(errno));
+        return fp8r_tool_error_set(error, FP8R_EXIT_BAD_DATA, "%s cannot be listed: %s", folder, strerror(errno));
     for (struct dirent *entry; code == FP8R_EXIT_GOOD && (entry = readdir(listing));) {
         if (!is_sample_file(entry->d_name))
             continue;

@@ -338,6 +338,10 @@ static int read_object(struct reader *reader, const char *line)
     const char *record = "";
     char origin[sizeof reader->error->text / 2];
     struct fp8r_json json;
+    if (reader->line == 1 && strncmp(line, "fp8route-routes", strlen("fp8route-routes")) == 0)
+        return fp8r_tool_error_set(reader->error, FP8R_EXIT_BAD_DATA,
+                                   "%s is a route file, and samples are wanted: `fp8route tune` keeps them where --samples says; "
+                                   "with --quick it keeps none", reader->path);
     snprintf(origin, sizeof origin, "%s, line %ld", reader->path, reader->line);
     int code = fp8r_json_open(line, strlen(line), origin, &json, reader->error);
     if (code != FP8R_EXIT_GOOD)
