@@ -45,6 +45,8 @@ static int print_text(const struct fp8r_fit_story *story, const char *out_dir, s
     if (code == FP8R_EXIT_GOOD) {
         printf("rule:      %s\n           takes %s where it holds and %s elsewhere; %d condition%s\n",
                story->text, story->set->x, story->set->y, fit->condition_count, fp8r_s((size_t)fit->condition_count));
+        if (fit->condition_count == 0)
+            printf("           (always %s: no condition gains enough)\n", fit->box_count > 0 ? story->set->x : story->set->y);
         printf("problems:  %zu; %zu left out, where one of the two was not measured\n", story->set->count,
                story->set->left_out);
         printf("regret:    %.2f %% on the worst machine, %s the bound of %g %%; worst problem %.1f %%\n",

@@ -16,6 +16,7 @@ const struct fp8r_manual_item fp8r_manual_environment[] = {
     {"FP8ROUTE_CPU_MASK", "hexadecimal: processor features to pretend absent, for tests"},
     {"FP8ROUTE_BLAS", "the BLAS library to load for the blas backend"},
     {"FP8ROUTE_CUBLASLT", "the cuBLASLt library to load for the cublaslt backend"},
+    {"FP8ROUTE_PROGRAM", "this program, for fp8route.tune of the Python package, which carries none"},
     {"XDG_CACHE_HOME", "where the user's route file lies, in fp8route/; HOME/.cache unless set"},
     {"NO_COLOR", "any value: no colour, not even on a terminal"},
     {NULL, NULL}};

@@ -1,6 +1,8 @@
 /* Printing segments. SPDX-License-Identifier: Apache-2.0 */
 #include "cli/segment_row.h"
 
+#include <stdio.h>
+
 #include "tune/segment_text.h"
 
 void fp8r_segment_table_init(struct fp8r_text_table *table)
@@ -25,6 +27,13 @@ void fp8r_segment_row(struct fp8r_text_table *table, const char *family, const s
     fp8r_gain_format(segment->gain_low, segment->gain_high, text);
     fp8r_text_table_add(table, style, "%s", text);
     fp8r_text_table_add(table, style, "%s", segment->is_clear ? "clear" : "tie");
+}
+
+int fp8r_segment_table_print(struct fp8r_text_table *table, struct fp8r_tool_error *error)
+{
+    int code = fp8r_text_table_print(table, stdout, error);
+    if (code == FP8R_EXIT_GOOD) printf("(tie: nobody is surely faster than the default by 2 %%, which stays)\n");
+    return code;
 }
 
 void fp8r_segment_object(struct fp8r_output *output, json_t *object, const struct fp8r_segment *segment)

@@ -52,7 +52,7 @@ static void print_summary(const struct unseen *unseen, const char *strong, FILE 
 {
     const struct regret_summary *summary = &unseen->summary;
     fprintf(stream,
-            "%d unseen problems: mean regret %s%.2f %%%s, worst %s%.2f %%%s (surely %.2f %% and more), %d "
+            "%d unseen problems: mean regret %s%.2f %%%s, worst %s%.2f %%%s (at least %.2f %%, 95 %% sure), %d "
             "above %.3g %%",
             summary->counted, strong, 100 * summary->mean, strong, strong, 100 * summary->worst, strong,
             100 * summary->worst_low, summary->above, 100 * unseen->margin);
