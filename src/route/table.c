@@ -138,8 +138,7 @@ bool fp8r_table_neighbours(const struct fp8r_table *table, const struct fp8r_key
     return true;
 }
 
-/* Of two entries for one key, read in this order: the one to keep. */
-static struct fp8r_entry *preferred(struct fp8r_entry *earlier, struct fp8r_entry *later)
+const struct fp8r_entry *fp8r_entry_preferred(const struct fp8r_entry *earlier, const struct fp8r_entry *later)
 {
     return earlier->is_quick && !later->is_quick ? later : earlier;
 }
@@ -154,9 +153,9 @@ static size_t merge_entries(struct fp8r_table *into, struct fp8r_table *from, st
         struct fp8r_entry *earlier = &into->entries[i], *later = &from->entries[j];
         int order = fp8r_key_compare(&earlier->key, &later->key);
         if (order == 0) {
-            struct fp8r_entry *winner = preferred(earlier, later);
-            entries[count++] = *winner;
-            entry_fini(winner == earlier ? later : earlier);
+            const bool is_earlier = fp8r_entry_preferred(earlier, later) == earlier;
+            entries[count++] = is_earlier ? *earlier : *later;
+            entry_fini(is_earlier ? later : earlier);
         } else {
             entries[count++] = order < 0 ? *earlier : *later;
         }

@@ -72,6 +72,9 @@ enum fp8r_axis { FP8R_AXIS_N, FP8R_AXIS_K };
 bool fp8r_table_neighbours(const struct fp8r_table *table, const struct fp8r_key *key, enum fp8r_axis axis,
                            const struct fp8r_entry **below, const struct fp8r_entry **above);
 
+/* Of two entries for one key, read in this order: the one that a merge keeps. */
+const struct fp8r_entry *fp8r_entry_preferred(const struct fp8r_entry *earlier, const struct fp8r_entry *later);
+
 /* Moves the entries of `from` into `into`, which was read earlier and wins, except that a quick entry never hides a full
  * one. `from` is empty afterwards. false when out of memory (both unchanged). */
 bool fp8r_table_merge(struct fp8r_table *into, struct fp8r_table *from);

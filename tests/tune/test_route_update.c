@@ -39,28 +39,47 @@ static void write_file(const char *path, const char *rows, bool is_quick)
     assert_int_equal(fclose(stream), 0);
 }
 
-/* rest: a full entry of other samples; NULL: none. */
-static int update_with(const char *held, bool held_is_quick, const char *made, bool made_is_quick, const char *rest)
-{
+/* An update that is open, and what it is to write. */
+struct opened {
     struct fp8r_route_update update;
-    struct fp8r_route_file measured, rest_file = {0};
+    struct fp8r_route_file measured, rest;
     struct fp8r_tool_error error;
+};
+
+/* made: NULL where nothing was measured; rest: a full entry of other samples, NULL where there is none. */
+static void open_update(struct opened *opened, const char *held, bool held_is_quick, const char *made, bool made_is_quick,
+                        const char *rest)
+{
     const char *path = scratch_path("held.routes"), *other = scratch_path("made.routes");
+    memset(opened, 0, sizeof *opened);
     write_file(path, held, held_is_quick);
     write_file(other, made ? made : "1..1", made_is_quick);
-    assert_int_equal(fp8r_route_file_read(other, &measured), FP8R_OK);
-    if (!made) fp8r_table_fini(&measured.table);
+    assert_int_equal(fp8r_route_file_read(other, &opened->measured), FP8R_OK);
+    if (!made) fp8r_table_fini(&opened->measured.table);
     if (rest) {
         write_file(other, rest, false);
-        assert_int_equal(fp8r_route_file_read(other, &rest_file), FP8R_OK);
+        assert_int_equal(fp8r_route_file_read(other, &opened->rest), FP8R_OK);
     }
-    assert_int_equal(fp8r_route_update_open(&update, path, &measured, &error), FP8R_EXIT_GOOD);
+    assert_int_equal(fp8r_route_update_open(&opened->update, path, &opened->measured, &opened->error), FP8R_EXIT_GOOD);
     note_count = 0;
-    int code = fp8r_route_update_write(&update, &measured, rest ? &rest_file.table : NULL, note, NULL, &error);
-    fp8r_route_update_close(&update);
-    fp8r_route_file_fini(&measured);
-    fp8r_route_file_fini(&rest_file);
+}
+
+/* Writes it, and closes it. */
+static int finish_update(struct opened *opened)
+{
+    struct fp8r_table *rest = opened->rest.table.count > 0 ? &opened->rest.table : NULL;
+    int code = fp8r_route_update_write(&opened->update, &opened->measured, rest, note, NULL, &opened->error);
+    fp8r_route_update_close(&opened->update);
+    fp8r_route_file_fini(&opened->measured);
+    fp8r_route_file_fini(&opened->rest);
     return code;
+}
+
+static int update_with(const char *held, bool held_is_quick, const char *made, bool made_is_quick, const char *rest)
+{
+    struct opened opened;
+    open_update(&opened, held, held_is_quick, made, made_is_quick, rest);
+    return finish_update(&opened);
 }
 
 static int update(const char *held, bool held_is_quick, const char *made, bool made_is_quick)
@@ -124,33 +143,29 @@ static void what_is_not_written_loses_nothing(void **state)
 {
     (void)state;
     struct rlimit before, none;
-    const char *path = scratch_path("held.routes");
-    struct fp8r_route_update update;
-    struct fp8r_route_file measured;
-    struct fp8r_tool_error error;
-    write_file(path, "1..8", false);
-    write_file(scratch_path("made.routes"), "1..2", false);
-    assert_int_equal(fp8r_route_file_read(scratch_path("made.routes"), &measured), FP8R_OK);
-    assert_int_equal(fp8r_route_update_open(&update, path, &measured, &error), FP8R_EXIT_GOOD);
+    struct opened opened;
+    struct fp8r_route_file held;
+    open_update(&opened, "1..8", false, "1..2", false, NULL);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     none = (struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max};
     (void)signal(SIGXFSZ, SIG_IGN);
-    note_count = 0;
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
-    const int code = fp8r_route_update_write(&update, &measured, NULL, note, NULL, &error);
+    const int code = finish_update(&opened);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     assert_int_equal(code, FP8R_EXIT_BAD_DATA);
     assert_int_equal(note_count, 0);
-    fp8r_route_update_close(&update);
-    fp8r_route_file_fini(&measured);
-    assert_int_equal(fp8r_route_file_read(path, &measured), FP8R_OK);
-    assert_int_equal(measured.table.entries[0].segments[0].m_last, 8);
-    fp8r_route_file_fini(&measured);
+    assert_int_equal(fp8r_route_file_read(scratch_path("held.routes"), &held), FP8R_OK);
+    assert_int_equal(held.table.entries[0].segments[0].m_last, 8);
+    fp8r_route_file_fini(&held);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_not_reached_are_named), cmocka_unit_test(a_full_entry_stays), cmocka_unit_test(full_entries_of_others_count),
-                                       cmocka_unit_test(what_is_not_written_loses_nothing)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_not_reached_are_named),
+        cmocka_unit_test(a_full_entry_stays),
+        cmocka_unit_test(full_entries_of_others_count),
+        cmocka_unit_test(what_is_not_written_loses_nothing),
+    };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }

@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/sizes.h"
 #include "tune/segment_text.h"
@@ -25,7 +24,10 @@ static void add_span(struct spans *spans, int64_t first, int64_t last)
         spans->last[end] = last;
         return;
     }
-    if (spans->count < SPANS_SHOWN) spans->first[spans->count] = first, spans->last[spans->count] = last;
+    if (spans->count < SPANS_SHOWN) {
+        spans->first[spans->count] = first;
+        spans->last[spans->count] = last;
+    }
     spans->count++;
 }
 
@@ -50,10 +52,8 @@ static void format_spans(const struct spans *spans, size_t bytes, char *text)
     for (int i = 0; i < shown && length < bytes; i++) {
         char rows[FP8R_SEGMENT_TEXT_BYTES];
         fp8r_rows_format(spans->first[i], spans->last[i], rows);
-        length += (size_t)snprintf(text + length, bytes - length, "%s%s",
-                                   i == 0                     ? ""
-                                   : i + 1 == spans->count ? " and "
-                                                              : ", ", rows);
+        const char *between = i == 0 ? "" : i + 1 == spans->count ? " and " : ", ";
+        length += (size_t)snprintf(text + length, bytes - length, "%s%s", between, rows);
     }
     if (spans->count > shown && length < bytes) snprintf(text + length, bytes - length, " and others");
 }
@@ -71,13 +71,14 @@ static bool say(const struct fp8r_entry *held, const struct fp8r_entry *made, ch
     return true;
 }
 
-/* Whose entry the file will hold: a quick one never takes a full one's place. */
-static const struct fp8r_entry *winner_of(const struct fp8r_entry *held, const struct fp8r_table *made, const struct fp8r_table *rest)
+/* Whose entry the file will hold, when all three are merged. */
+static const struct fp8r_entry *winner_of(const struct fp8r_entry *held, const struct fp8r_table *made,
+                                          const struct fp8r_table *rest)
 {
-    const struct fp8r_entry *it = fp8r_table_find(made, &held->key);
-    const struct fp8r_entry *other = rest ? fp8r_table_find(rest, &held->key) : NULL;
-    if (!it || (it->is_quick && !held->is_quick)) it = held;
-    return other && it->is_quick && !other->is_quick ? other : it;
+    const struct fp8r_entry *first = fp8r_table_find(made, &held->key);
+    const struct fp8r_entry *last = rest ? fp8r_table_find(rest, &held->key) : NULL;
+    const struct fp8r_entry *winner = first ? fp8r_entry_preferred(first, held) : held;
+    return last ? fp8r_entry_preferred(winner, last) : winner;
 }
 
 bool fp8r_lost_rows_init(struct fp8r_lost_rows *lost, const struct fp8r_table *held, const struct fp8r_table *made,

@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "fp8route/fp8route.h"
 #include "route/table.h"
 
 enum { FP8R_LOST_ROWS_BYTES = FP8R_FAMILY_BYTES + 256 };
