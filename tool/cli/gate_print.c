@@ -154,18 +154,23 @@ static void set_route(struct fp8r_output *output, json_t *object, const struct g
         set_point(output, fp8r_output_append_object(output, points), &route->points[i]);
 }
 
+void fp8r_gate_output_init(struct fp8r_output *output, const struct fp8r_gate_setting *setting)
+{
+    fp8r_output_init(output, "gate");
+    fp8r_output_set_text(output, output->root, "path", setting->path);
+    fp8r_output_set_text(output, output->root, "sha256", setting->digest);
+    fp8r_output_set_text(output, output->root, "machine", setting->machine);
+    fp8r_output_set(output, output->root, "seed", json_integer((json_int_t)setting->seed));
+    fp8r_output_set(output, output->root, "margin", json_real(setting->margin));
+}
+
 int fp8r_gate_print_json(const struct fp8r_gate_setting *setting, const struct gate_routes *routes,
                          struct fp8r_tool_error *error)
 {
     struct fp8r_output output;
     size_t counts[GATE_VERDICTS];
     fp8r_gate_count(routes, counts);
-    fp8r_output_init(&output, "gate");
-    fp8r_output_set_text(&output, output.root, "path", setting->path);
-    fp8r_output_set_text(&output, output.root, "sha256", setting->digest);
-    fp8r_output_set_text(&output, output.root, "machine", setting->machine);
-    fp8r_output_set(&output, output.root, "seed", json_integer((json_int_t)setting->seed));
-    fp8r_output_set(&output, output.root, "margin", json_real(setting->margin));
+    fp8r_gate_output_init(&output, setting);
     fp8r_output_set(&output, output.root, "route_count", json_integer((json_int_t)routes->all));
     fp8r_output_set(&output, output.root, "stale_count", json_integer((json_int_t)routes->stale));
     for (int i = 0; i < GATE_VERDICTS; i++)

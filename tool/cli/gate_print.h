@@ -17,6 +17,9 @@ struct fp8r_gate_setting {
     double margin;
 };
 
+/* The object of either kind of gate, with what was gated and how. */
+void fp8r_gate_output_init(struct fp8r_output *output, const struct fp8r_gate_setting *setting);
+
 /* How many routes have each verdict. */
 void fp8r_gate_count(const struct gate_routes *routes, size_t counts[GATE_VERDICTS]);
 

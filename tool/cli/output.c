@@ -76,5 +76,5 @@ int fp8r_output_print(struct fp8r_output *output, struct fp8r_tool_error *error)
     *output = (struct fp8r_output){0};
     return is_short && !fp8r_is_read_no_more(stdout)
                ? fp8r_tool_error_set(error, FP8R_EXIT_INTERNAL, "the JSON object could not be written")
-                    : FP8R_EXIT_GOOD;
+               : FP8R_EXIT_GOOD;
 }

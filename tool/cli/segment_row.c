@@ -29,10 +29,10 @@ void fp8r_segment_row(struct fp8r_text_table *table, const char *family, const s
     fp8r_text_table_add(table, style, "%s", segment->is_clear ? "clear" : "tie");
 }
 
-int fp8r_segment_table_print(struct fp8r_text_table *table, struct fp8r_tool_error *error)
+int fp8r_segment_table_print(struct fp8r_text_table *table, double margin, struct fp8r_tool_error *error)
 {
     int code = fp8r_text_table_print(table, stdout, error);
-    if (code == FP8R_EXIT_GOOD) printf("(tie: nobody is surely faster than the default by 2 %%, which stays)\n");
+    if (code == FP8R_EXIT_GOOD) printf("(tie: nobody is surely faster than the default by %g %%, which stays)\n", 100 * margin);
     return code;
 }
 

@@ -141,7 +141,7 @@ static int print_text(const struct tune *tune, struct fp8r_tool_error *error)
             fp8r_segment_row(&table, tune->families.items[i].text, &segments[j]);
         free(segments);
     }
-    int code = fp8r_segment_table_print(&table, error);
+    int code = fp8r_segment_table_print(&table, margin, error);
     if (code == FP8R_EXIT_GOOD) printf("\nroutes: %s\n", tune->routes.update.path);
     return code;
 }

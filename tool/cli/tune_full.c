@@ -117,7 +117,7 @@ static int print_routes(const struct session *session, const struct fp8r_route_f
     if (json)
         return fp8r_output_print(&output, error);
     json_decref(output.root);
-    return fp8r_segment_table_print(&table, error);
+    return fp8r_segment_table_print(&table, margin, error);
 }
 
 /* What is left to say behind the table. */

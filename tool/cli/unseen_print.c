@@ -113,12 +113,7 @@ int fp8r_unseen_print_json(const struct fp8r_gate_setting *setting, struct unsee
     char line[FP8R_UNSEEN_LINE_BYTES];
     sort_problems(unseen);
     fp8r_unseen_line(unseen, line);
-    fp8r_output_init(&output, "gate");
-    fp8r_output_set_text(&output, output.root, "path", setting->path);
-    fp8r_output_set_text(&output, output.root, "sha256", setting->digest);
-    fp8r_output_set_text(&output, output.root, "machine", setting->machine);
-    fp8r_output_set(&output, output.root, "seed", json_integer((json_int_t)setting->seed));
-    fp8r_output_set(&output, output.root, "margin", json_real(setting->margin));
+    fp8r_gate_output_init(&output, setting);
     json_t *object = fp8r_output_add_object(&output, output.root, "unseen");
     fp8r_output_set(&output, object, "wanted", json_integer(unseen->wanted));
     fp8r_output_set(&output, object, "counted", json_integer(summary->counted));
